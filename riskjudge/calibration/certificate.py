@@ -1,0 +1,125 @@
+"""The certificate: what was certified, on which counts, and what it promises in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Guarantee(StrEnum):
+    """Kind of promise a certificate makes."""
+
+    HIGH_PROBABILITY = "high_probability"
+    EXPECTATION = "expectation"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why nothing was certified, and what would be needed.
+
+    Attributes
+    ----------
+    need : int
+        Fewest accepted items that certify at the strictest level of the tests, with no error at all.
+    have : int
+        Most accepted items of any rule that was tested.
+    best_bound : float or None
+        Lowest upper bound that any tested rule reached; None if none accepted an item.
+    best_accepted, best_errors : int
+        The counts of that rule.
+    labels_needed : int or None
+        Labelled items that would let that rule certify if its error rate and coverage stayed what
+        they are; None where its error rate is not below alpha, so that no number would do.
+    """
+
+    need: int
+    have: int
+    best_bound: float | None
+    best_accepted: int
+    best_errors: int
+    labels_needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Outcome of a calibration.
+
+    Attributes
+    ----------
+    procedure : str
+        Name of the procedure; `options` holds its settings.
+    guarantee : Guarantee
+        Kind of promise; `statement` says it in one sentence, `assumptions` what it rests on.
+    alpha, delta : float
+        Risk level, and significance of the whole procedure.
+    level : float or None
+        Significance at which the chosen thresholds were tested.
+    n_hypotheses : int
+        Threshold vectors that the procedure stood ready to test.
+    n, n_reserved : int
+        Labelled items tested on; labelled items set aside to prepare the tests.
+    thresholds : mapping of str to float or None, or None
+        Threshold of each mode; a None inside is "no threshold in this mode", None in place of the
+        mapping is "accept nothing".
+    accepted, errors : int
+        Accepted items among the `n`, and wrong verdicts among the accepted.
+    accepted_by : mapping of str to int
+        Accepted items by mode.
+    upper_bound : float or None
+        Exact upper confidence bound of the error rate at `level`; None if nothing is accepted.
+    shortfall : Shortfall or None
+        Present if nothing was certified.
+    """
+
+    procedure: str
+    guarantee: Guarantee
+    statement: str
+    alpha: float
+    delta: float
+    n: int
+    n_reserved: int
+    n_hypotheses: int
+    thresholds: Mapping[str, float | None] | None
+    accepted: int
+    errors: int
+    accepted_by: Mapping[str, int]
+    level: float | None
+    upper_bound: float | None
+    assumptions: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    shortfall: Shortfall | None = None
+
+    @property
+    def certified(self) -> bool:
+        """Whether any verdict may be accepted."""
+        return self.thresholds is not None
+
+    @property
+    def coverage(self) -> float | None:
+        """Accepted share of the tested items; None if there are none."""
+        return self.accepted / self.n if self.n else None
+
+    @property
+    def fdr(self) -> float | None:
+        """Error rate among the accepted tested items; None (UNDEFINED) if nothing is accepted."""
+        return self.errors / self.accepted if self.accepted else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready dictionary."""
+        return asdict(self) | {"guarantee": str(self.guarantee), "assumptions": list(self.assumptions)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Certificate:
+        """The inverse of :meth:`to_dict`."""
+        shortfall = data.get("shortfall")
+        return cls(
+            **{
+                **data,
+                "guarantee": Guarantee(data["guarantee"]),
+                "assumptions": tuple(data["assumptions"]),
+                "shortfall": Shortfall(**shortfall) if shortfall else None,
+            }
+        )

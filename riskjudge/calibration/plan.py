@@ -1,0 +1,201 @@
+"""Plans: which threshold vectors will be tested, in which order, at which share of delta.
+
+Every valid procedure works in two steps. First it writes a *plan*, without a look at the labels it
+will test on. Then the plan is tested, and whatever was rejected ("the risk of this rule exceeds
+alpha" is rejected) is certified at once, so that the best of it may be taken.
+
+A plan is one or more *families*; a family is a set of *chains* tested on the same labelled rows.
+
+The test of a family
+--------------------
+Each chain is an ordered list of threshold vectors and owns a share of the family's delta. It parks
+that share on its first vector not yet rejected. A vector is rejected when its p-value is at most the
+delta parked on it (by all chains that wait there). A chain that has no vector left hands its share
+to the others in proportion to theirs. This goes on until nothing new is rejected.
+
+Why it is valid
+---------------
+Claim: P(any true null is rejected) <= delta of the family. Let the plan be fixed (conditioned on
+whatever it was made from). (1) The delta parked on a vector that is not rejected depends on the set
+of rejected vectors only, and never shrinks as that set grows: a chain leaves a vector only when that
+vector is rejected, and hand-overs only add. (2) Suppose some true null is rejected, and take the
+moment before the first one is. The rejected set R then holds false nulls only, so R is contained in
+the set F of all false nulls; by (1) the delta parked on each true null at R is at most the delta
+c(h) parked on it at F. The c(h) are constants and sum to at most delta, since every chain parks on
+one vector only. So some true null h has p(h) <= c(h), and since P(p(h) <= x) <= x for a true null
+(:func:`riskjudge.binomial.p_value`), the union bound gives at most the sum of the c(h), which is at
+most delta. Ties, plateaus and risks that fall and rise are all covered: nothing is assumed about
+the risk. This is the sequential rejection principle (Goeman and Solari, Annals of Statistics 38,
+2010) applied to the graphs of Bretz, Maurer, Brannath and Posch (Statistics in Medicine 28, 2009).
+Families add up: the shares of delta of the families sum to at most one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from riskjudge import binomial, counts
+from riskjudge.binomial import FloatArray, IntArray
+from riskjudge.calibration.sample import Sample
+from riskjudge.counts import PathCounts
+
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be certified.
+
+    Attributes
+    ----------
+    alpha : float
+        Largest tolerated error rate among accepted verdicts.
+    delta : float
+        Largest tolerated probability that the promise is broken.
+    max_retrieval : float or None
+        If given, the certified rule must also send at most this share of all items past the first
+        mode. The null of a rule becomes "risk above alpha, or share above the budget"; its p-value
+        is the larger of the two exact p-values (an intersection-union test: under either half of
+        the null, the p-value of that half alone is valid, and the maximum is no smaller). So both
+        promises hold together at the same delta. The share needs no labels.
+    """
+
+    alpha: float
+    delta: float
+    max_retrieval: float | None = None
+
+    def __post_init__(self) -> None:
+        binomial.check_level(self.alpha, "alpha")
+        binomial.check_level(self.delta, "delta")
+        if self.max_retrieval is not None:
+            binomial.check_level(self.max_retrieval, "max_retrieval")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """Threshold vectors in the order of testing, shape (L, K), and the chain's share of delta."""
+
+    path: FloatArray
+    weight: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Family:
+    """Chains that are tested together on `sample`, at `share` of delta."""
+
+    sample: Sample
+    chains: tuple[Chain, ...]
+    share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """All that is decided before the tested labels are looked at."""
+
+    families: tuple[Family, ...]
+    n_reserved: int = 0
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def n_hypotheses(self) -> int:
+        return sum(len(chain.path) for family in self.families for chain in family.chains)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tested:
+    """Outcome of one family: counts of every vector, and the level at which it was rejected."""
+
+    sample: Sample
+    counts: PathCounts
+    levels: FloatArray
+    first_level: float
+
+    @property
+    def rejected(self) -> IntArray:
+        """Indices of the certified vectors."""
+        return np.flatnonzero(~np.isnan(self.levels))
+
+
+def rule_p_values(family_counts: PathCounts, sample: Sample, target: Target) -> FloatArray:
+    """P-value of each rule's null, the retrieval budget included."""
+    p = np.asarray(binomial.p_value(family_counts.errors, family_counts.accepted, target.alpha))
+    if target.max_retrieval is None:
+        return p
+    calls = retrieval_calls(family_counts, sample)
+    return np.maximum(p, binomial.p_value(calls, np.full_like(calls, sample.n), target.max_retrieval))
+
+
+def retrieval_calls(path: PathCounts, sample: Sample) -> IntArray:
+    """Items that each rule sends past the first mode: all that mode 1 does not accept, if any later
+    mode has a threshold."""
+    first = sample.columns_per_mode
+    asks = (path.thresholds[:, first:] > counts.NONE).any(axis=1)
+    return np.where(asks, sample.n - path.by_mode[:, :first].sum(axis=1), 0)
+
+
+def run_family(family: Family, target: Target) -> Tested:
+    """Run the weight-passing test of a family (see the module's docstring)."""
+    sample, delta = family.sample, target.delta * family.share
+    path = np.concatenate([chain.path for chain in family.chains])
+    tallied = counts.path_counts(sample.scores, sample.errors, path)
+    levels = np.full(len(path), np.nan)
+    weights = [chain.weight for chain in family.chains]
+    if len(family.chains) == 1:
+        reached = _passed(tallied, sample, target, delta * weights[0])
+        levels[:reached] = delta * weights[0]
+    else:
+        p = rule_p_values(tallied, sample, target)
+        lengths = [len(chain.path) for chain in family.chains]
+        levels = _pass_weights(path, p, lengths, weights, delta)
+    return Tested(sample, tallied, levels, delta * max(weights))
+
+
+def _passed(tallied: PathCounts, sample: Sample, target: Target, level: float) -> int:
+    """Length of the leading run of a single chain that is rejected; stops computing at its end."""
+    for start in range(0, len(tallied), _CHUNK):
+        part = slice(start, start + _CHUNK)
+        chunk = PathCounts(
+            tallied.thresholds[part],
+            tallied.accepted[part],
+            tallied.errors[part],
+            tallied.by_mode[part],
+        )
+        failed = np.flatnonzero(rule_p_values(chunk, sample, target) > level)
+        if len(failed):
+            return start + int(failed[0])
+    return len(tallied)
+
+
+def _pass_weights(
+    path: FloatArray, p: FloatArray, lengths: Sequence[int], weights: Sequence[float], delta: float
+) -> FloatArray:
+    """Level at which each vector is rejected, NaN where it is not."""
+    # Equal vectors on several chains are one hypothesis: their parked shares add up.
+    _, identity = np.unique(path, axis=0, return_inverse=True)
+    identity = identity.ravel()
+    ends = np.cumsum(lengths)
+    position = ends - np.asarray(lengths)
+    share = np.asarray(weights, dtype=np.float64)
+    level = np.full(len(path), np.nan)
+    rejected = np.zeros(identity.max(initial=-1) + 1, dtype=bool)
+    while True:
+        for c, end in enumerate(ends):
+            while position[c] < end and rejected[identity[position[c]]]:
+                position[c] += 1
+        waiting = position < ends
+        if not waiting.any():
+            return level
+        if (done := ~waiting & (share > 0)).any():
+            share = np.where(waiting, share * (1.0 + share[done].sum() / share[waiting].sum()), 0.0)
+        heads = identity[position[waiting]]
+        parked = np.bincount(heads, weights=share[waiting] * delta)
+        passing = [i for i in np.flatnonzero(waiting) if p[position[i]] <= parked[identity[position[i]]]]
+        if not passing:
+            return level
+        for i in passing:
+            vector = identity[position[i]]
+            level[identity == vector] = parked[vector]
+            rejected[vector] = True

@@ -1,0 +1,119 @@
+"""What a procedure sees: scores, errors, and unlabelled scores beside them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from riskjudge.binomial import BoolArray, FloatArray, IntArray
+from riskjudge.counts import Plane
+from riskjudge.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Labelled calibration items, and optionally a pool of unlabelled ones.
+
+    Attributes
+    ----------
+    scores : ndarray of float, shape (n, K)
+        Uncertainty of each item in each mode, higher = less sure; NaN where the mode gave no usable
+        verdict.
+    verdicts : ndarray of int, shape (n, K)
+        Verdicts 0 or 1, -1 where there is none.
+    labels : ndarray of int, shape (n,)
+        What is right, 0 or 1.
+    modes : tuple of str
+        Names of the modes, in the order in which they are asked.
+    pool_scores, pool_verdicts : ndarray or None
+        The same of items whose labels nobody looked at, independent of the labelled ones.
+    columns_per_mode : int
+        1, or 2 after :meth:`by_verdict`: then each mode has one column for each verdict.
+    """
+
+    scores: FloatArray
+    verdicts: IntArray
+    labels: IntArray
+    modes: tuple[str, ...]
+    pool_scores: FloatArray | None = None
+    pool_verdicts: IntArray | None = None
+    columns_per_mode: int = 1
+    errors: BoolArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        n, n_modes = self.scores.shape
+        if self.verdicts.shape != (n, n_modes) or self.labels.shape != (n,):
+            raise InputError(
+                f"scores {self.scores.shape}, verdicts {self.verdicts.shape} and labels "
+                f"{self.labels.shape} do not belong together"
+            )
+        if len(self.modes) != n_modes:
+            raise InputError(f"{n_modes} modes need {n_modes} names, got {self.modes}")
+        object.__setattr__(self, "errors", self.verdicts != self.labels[:, None])
+
+    @property
+    def n(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_modes(self) -> int:
+        return len(self.modes)
+
+    @cached_property
+    def plane(self) -> Plane:
+        """Counts over all pairs of distinct scores (two modes only); shared by all risk levels."""
+        return Plane(self.scores, self.errors)
+
+    def rows(self, index: IntArray | BoolArray) -> Sample:
+        """The labelled rows at `index`, with the same pool."""
+        return Sample(
+            self.scores[index],
+            self.verdicts[index],
+            self.labels[index],
+            self.modes,
+            self.pool_scores,
+            self.pool_verdicts,
+            self.columns_per_mode,
+        )
+
+    def by_verdict(self) -> Sample:
+        """Split every mode into two columns, one for each verdict, so that each has a threshold.
+
+        A verdict of 1 has no score in its mode's column for 0, and the other way round. At most one
+        of the two can accept an item, so the first column that accepts is the first mode that does:
+        a router with thresholds by verdict is a plain router over twice as many columns.
+
+        Examples
+        --------
+        >>> one = np.ones((1, 1))
+        >>> sample = Sample(0.2 * one, one.astype(int), np.array([1]), ("judge",))
+        >>> sample.by_verdict().modes, sample.by_verdict().scores
+        (('judge[0]', 'judge[1]'), array([[nan, 0.2]]))
+        """
+        return Sample(
+            scores_by_verdict(self.scores, self.verdicts),
+            np.repeat(self.verdicts, 2, axis=1),
+            self.labels,
+            tuple(f"{mode}[{verdict}]" for mode in self.modes for verdict in (0, 1)),
+            None
+            if self.pool_scores is None or self.pool_verdicts is None
+            else scores_by_verdict(self.pool_scores, self.pool_verdicts),
+            None if self.pool_verdicts is None else np.repeat(self.pool_verdicts, 2, axis=1),
+            columns_per_mode=2,
+        )
+
+    def reserve(self, share: float, seed: int) -> tuple[Sample, Sample]:
+        """Set a random share of the labelled rows aside: ``(reserved, rest)``, drawn without labels."""
+        if self.n < 2:
+            return self.rows(np.zeros(0, dtype=np.int64)), self
+        size = min(max(1, round(share * self.n)), self.n - 1)
+        shuffled = np.random.default_rng(seed).permutation(self.n)
+        return self.rows(np.sort(shuffled[:size])), self.rows(np.sort(shuffled[size:]))
+
+
+def scores_by_verdict(scores: FloatArray, verdicts: IntArray) -> FloatArray:
+    """Scores of shape (n, K) as columns of shape (n, 2 K): verdict 0 and verdict 1 of each mode."""
+    split = np.where(verdicts[:, :, None] == np.arange(2), scores[:, :, None], np.nan)
+    return split.reshape(len(scores), -1)
