@@ -14,6 +14,12 @@ PROCEDURES: dict[str, type[Procedure]] = {
 }
 """Every procedure by its name. A new one is added here."""
 
+
+def default_procedure(n_modes: int) -> Procedure:
+    """The best valid procedure for a number of modes."""
+    return Portfolio()
+
+
 __all__ = [
     "PROCEDURES",
     "Bonferroni",
@@ -29,5 +35,6 @@ __all__ = [
     "Sample",
     "Shortfall",
     "Target",
+    "default_procedure",
     "plan_labels",
 ]

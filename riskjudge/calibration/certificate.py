@@ -109,7 +109,10 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dictionary."""
-        return asdict(self) | {"guarantee": str(self.guarantee), "assumptions": list(self.assumptions)}
+        return asdict(self) | {
+            "guarantee": str(self.guarantee),
+            "assumptions": list(self.assumptions),
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Certificate:

@@ -125,7 +125,9 @@ def rule_p_values(family_counts: PathCounts, sample: Sample, target: Target) -> 
     if target.max_retrieval is None:
         return p
     calls = retrieval_calls(family_counts, sample)
-    return np.maximum(p, binomial.p_value(calls, np.full_like(calls, sample.n), target.max_retrieval))
+    return np.maximum(
+        p, binomial.p_value(calls, np.full_like(calls, sample.n), target.max_retrieval)
+    )
 
 
 def retrieval_calls(path: PathCounts, sample: Sample) -> IntArray:
@@ -192,7 +194,9 @@ def _pass_weights(
             share = np.where(waiting, share * (1.0 + share[done].sum() / share[waiting].sum()), 0.0)
         heads = identity[position[waiting]]
         parked = np.bincount(heads, weights=share[waiting] * delta)
-        passing = [i for i in np.flatnonzero(waiting) if p[position[i]] <= parked[identity[position[i]]]]
+        passing = [
+            i for i in np.flatnonzero(waiting) if p[position[i]] <= parked[identity[position[i]]]
+        ]
         if not passing:
             return level
         for i in passing:

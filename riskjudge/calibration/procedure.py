@@ -138,7 +138,9 @@ def choose(
         if not len(index):
             continue
         # Families may test on different rows; coverage is compared on all labelled rows.
-        everywhere = counts.path_counts(sample.scores, sample.errors, family.counts.thresholds[index])
+        everywhere = counts.path_counts(
+            sample.scores, sample.errors, family.counts.thresholds[index]
+        )
         keys = objective_keys(procedure, everywhere, sample)
         i = max(range(len(index)), key=lambda j: tuple(keys[j]))
         if best is None or tuple(keys[i]) > best_key:
@@ -161,7 +163,9 @@ def objective_keys(procedure: Procedure, path: PathCounts, sample: Sample) -> Fl
     return np.column_stack(keys).astype(np.float64)
 
 
-def _selection(plan: Plan, family: Tested, i: int, level: float, *, certified: bool = True) -> Selection:
+def _selection(
+    plan: Plan, family: Tested, i: int, level: float, *, certified: bool = True
+) -> Selection:
     return Selection(
         thresholds=family.counts.thresholds[i] if certified else None,
         accepted=int(family.counts.accepted[i]),
@@ -188,7 +192,11 @@ def _closest(plan: Plan, tested: list[Tested], target: Target) -> Selection:
 
 
 def nothing(
-    n_hypotheses: int, level: float, n_reserved: int = 0, assumptions: tuple[str, ...] = (), n: int = 0
+    n_hypotheses: int,
+    level: float,
+    n_reserved: int = 0,
+    assumptions: tuple[str, ...] = (),
+    n: int = 0,
 ) -> Selection:
     """A selection without a single rule to test."""
     none = np.zeros(0, dtype=np.int64)
@@ -241,7 +249,9 @@ def _statement(guarantee: Guarantee, target: Target, certified: bool) -> str:
     alpha, confidence = f"{100 * target.alpha:g} %", f"{100 * (1 - target.delta):g} %"
     budget = ""
     if target.max_retrieval is not None:
-        budget = f", and at most {100 * target.max_retrieval:g} % of all items go past the first mode"
+        budget = (
+            f", and at most {100 * target.max_retrieval:g} % of all items go past the first mode"
+        )
     match guarantee:
         case Guarantee.HIGH_PROBABILITY:
             return (
@@ -263,7 +273,9 @@ def _statement(guarantee: Guarantee, target: Target, certified: bool) -> str:
 def _shortfall(chosen: Selection, target: Target) -> Shortfall:
     tried = chosen.accepted > 0
     accepted_to_pass = (
-        accepted_needed(chosen.errors / chosen.accepted, target.alpha, chosen.level) if tried else None
+        accepted_needed(chosen.errors / chosen.accepted, target.alpha, chosen.level)
+        if tried
+        else None
     )
     return Shortfall(
         need=binomial.min_accepted(target.alpha, chosen.level),

@@ -187,7 +187,9 @@ class Bonferroni(ExhaustiveSearch):
                 rules = int(np.prod([_candidates(column) + 1 for column in sample.scores.T])) - 1
                 return target.delta / max(rules, 1)
             case _:
-                return float(target.delta * (1 - target.alpha) ** k / max((sample.n + 1) ** k - 1, 1))
+                return float(
+                    target.delta * (1 - target.alpha) ** k / max((sample.n + 1) ** k - 1, 1)
+                )
 
     def select(self, sample: Sample, target: Target, seed: int) -> Selection:
         chosen = super().select(sample, target, seed)
