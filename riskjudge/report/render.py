@@ -1,0 +1,202 @@
+"""Certificates, reports and sweeps as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from riskjudge.calibration import Certificate, Guarantee, LabelPlan
+from riskjudge.report.summary import Insufficient, Rate, Report, Segment
+from riskjudge.report.table import Table
+from riskjudge.sweep import Sweep
+
+UNDEFINED = "undefined"
+_KIND = {
+    Guarantee.HIGH_PROBABILITY: "high probability",
+    Guarantee.EXPECTATION: "expectation",
+    Guarantee.NONE: "none (thresholds were searched without correction)",
+}
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share for people; ``undefined`` where there is none.
+
+    Examples
+    --------
+    >>> percent(0.0625), percent(None)
+    ('6.2 %', 'undefined')
+    """
+    return UNDEFINED if value is None else f"{100 * value:.{digits}f} %"
+
+
+def rate_text(rate: Rate) -> str:
+    """A rate with its counts and exact interval.
+
+    Examples
+    --------
+    >>> rate_text(Rate.from_counts(1, 4)), rate_text(Rate.from_counts(0, 0))
+    ('25.0 % [0.6, 80.6] (1/4)', 'undefined (0/0)')
+    """
+    if rate.value is None or rate.low is None or rate.high is None:
+        return f"{UNDEFINED} ({rate.count}/{rate.of})"
+    return f"{percent(rate.value)} [{100 * rate.low:.1f}, {100 * rate.high:.1f}] ({rate.count}/{rate.of})"
+
+
+def certificate_table(certificate: Certificate, source: str = "") -> Table:
+    """What was certified, on which counts."""
+    c = certificate
+    rows: list[tuple[str, str]] = [
+        ("certified", "yes" if c.certified else "no"),
+        ("guarantee", _KIND[c.guarantee]),
+        ("in words", c.statement),
+        ("procedure", c.procedure),
+        ("alpha, delta", f"{c.alpha:g}, {c.delta:g}"),
+        (
+            "labelled items",
+            f"{c.n} tested" + (f", {c.n_reserved} set aside" if c.n_reserved else ""),
+        ),
+        ("rules tested", f"up to {c.n_hypotheses}"),
+    ]
+    if c.thresholds is not None and c.level is not None:
+        rows += [
+            (f"threshold, {mode}", "none (mode not used)" if t is None else f"≤ {t:.6g}")
+            for mode, t in c.thresholds.items()
+        ]
+        rows += [
+            ("coverage", f"{percent(c.coverage)} ({c.accepted}/{c.n})"),
+            ("accepted by", _listed(c.accepted_by)),
+            ("errors", f"{c.errors} of {c.accepted} accepted ({percent(c.fdr)})"),
+            ("upper bound", f"{percent(c.upper_bound, 2)} at level {c.level:.3g}"),
+        ]
+    elif c.shortfall is not None:
+        s = c.shortfall
+        rows += [
+            ("need", f"{s.need} accepted items without an error, at the least"),
+            ("have", f"{s.have} accepted by the widest rule tested"),
+            (
+                "closest rule",
+                "none accepted an item"
+                if s.best_bound is None
+                else f"{s.best_errors} errors of {s.best_accepted}, upper bound {percent(s.best_bound)}",
+            ),
+            (
+                "labels needed",
+                f"about {s.labels_needed} in all, if that rule's error rate and coverage stay"
+                if s.labels_needed is not None
+                else "no number would do: that rule's error rate is not below alpha",
+            ),
+        ]
+    rows += [("assumes", assumption) for assumption in c.assumptions]
+    title = "Certificate" + (f" for {source}" if source else "")
+    return Table(title, ("", ""), tuple(rows))
+
+
+def report_table(report: Report, source: str = "") -> Table:
+    """One column a segment, the whole first."""
+    names = ["all items", *(f"{report.by} = {value}" for value in report.segments)]
+    segments: list[Segment | Insufficient] = [report.whole, *report.segments.values()]
+    labels = [label for label, _ in _lines(report.whole, report)]
+    columns = [
+        [text for _, text in _lines(segment, report)]
+        if isinstance(segment, Segment)
+        else [f"insufficient: need {segment.need}, have {segment.have}", *[""] * (len(labels) - 1)]
+        for segment in segments
+    ]
+    if len(segments) > 4:  # many segments read better as rows
+        return Table(
+            _title("Report", source),
+            ("", *labels),
+            tuple((name, *column) for name, column in zip(names, columns, strict=True)),
+            _NOTES,
+        )
+    rows = tuple((label, *(column[i] for column in columns)) for i, label in enumerate(labels))
+    return Table(_title("Report", source), ("", *names), rows, _NOTES)
+
+
+_NOTES = ("Intervals are exact (Clopper-Pearson), two-sided, 95 %.",)
+
+
+def sweep_table(sweep: Sweep) -> Table:
+    """Mean ± standard deviation over the splits, a row a risk level."""
+    rows = []
+    for row in sweep.summary():
+        undefined = row["n_undefined"]
+        fdr = UNDEFINED if row["fdr"] is None else f"{row['fdr']:.3f} ± {row['fdr_std'] or 0.0:.3f}"
+        rows.append(
+            (
+                f"{row['alpha']:.2f}",
+                f"{row['coverage']:.3f} ± {row['coverage_std']:.3f}",
+                fdr,
+                str(undefined),
+                f"{row['above_alpha']:.2f}",
+                *(f"{row[f'share_{mode}']:.3f}" for mode in sweep.modes),
+            )
+        )
+    return Table(
+        f"Coverage and test FDR: {sweep.description}",
+        (
+            "alpha",
+            "coverage",
+            "test FDR",
+            "undefined",
+            "FDR > alpha",
+            *(f"by {m}" for m in sweep.modes),
+        ),
+        tuple(rows),
+        (
+            "Mean ± standard deviation over splits. FDR over the splits that accepted anything; "
+            "'undefined' counts the others.",
+        ),
+    )
+
+
+def plan_table(plan: LabelPlan) -> Table:
+    """Labels needed."""
+    rows = [("accepted items, no error among them", f"{plan.accepted_without_error}")]
+    if plan.error_rate is not None:
+        rate = percent(plan.error_rate)
+        none = "no number would do: the error rate is not below alpha"
+        rows += [
+            (f"accepted items, {rate} of them wrong", f"{plan.accepted or none}"),
+            (
+                f"accepted items to certify with probability {plan.power:g}, true error rate {rate}",
+                f"{plan.accepted_with_power or none}",
+            ),
+            (
+                f"labels to certify with probability {plan.power:g}, coverage {percent(plan.coverage)}",
+                f"{plan.labels_with_power or none}",
+            ),
+        ]
+    rows.append((f"labels, coverage {percent(plan.coverage)}", f"{plan.labels or 'none would do'}"))
+    return Table(
+        f"Labels needed for alpha = {plan.alpha:g}, delta = {plan.delta:g}",
+        ("", "fewest"),
+        tuple(rows),
+        ("For one rule fixed in advance; a search over rules takes somewhat more.",),
+    )
+
+
+def _lines(segment: Segment, report: Report) -> list[tuple[str, str]]:
+    s, whole = segment, report.whole
+    lines = [("items", str(s.items)), ("accepted", str(s.accepted))]
+    lines += [(f"  in {mode}", str(s.accepted_by.get(mode, 0))) for mode in whole.accepted_by]
+    lines.append(("abstained", str(s.abstained)))
+    lines += [(f"  {reason}", str(s.abstained_by.get(reason, 0))) for reason in whole.abstained_by]
+    lines.append(("failed", str(s.failed)))
+    lines += [(f"  {kind}", str(s.failed_by.get(kind, 0))) for kind in whole.failed_by]
+    if whole.uncertified:
+        lines.append(("uncertified", str(s.uncertified)))
+    lines += [
+        ("modes asked", str(s.asked)),
+        ("coverage", rate_text(s.coverage)),
+        ("FDR", rate_text(s.fdr)),
+        ("agreement", rate_text(s.agreement)),
+    ]
+    return lines
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def _title(what: str, source: str) -> str:
+    return f"{what} on {source}" if source else what
