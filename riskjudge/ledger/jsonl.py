@@ -1,0 +1,150 @@
+"""The ledger file: one JSON record a line, and readers that name a damaged one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from riskjudge.errors import InputError
+from riskjudge.files import replacing
+from riskjudge.ledger.records import from_record, to_record
+from riskjudge.ledger.rows import Row
+from riskjudge.verdict import ItemStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A line that holds no row, and why."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The rows of a ledger, one for each id, and the lines that were skipped as damaged."""
+
+    rows: tuple[Row, ...]
+    damaged: tuple[Damage, ...] = ()
+
+
+@dataclass
+class Settled:
+    """Rows by id. A failure may be asked again, so a later row replaces it; nothing else may."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    def add(self, row: Row) -> None:
+        earlier = self.rows.get(row.id)
+        if earlier is not None and earlier.status is not ItemStatus.SCORE_FAILED:
+            raise InputError(
+                f"duplicate id {row.id!r}; only a failed row may be followed by another"
+            )
+        self.rows[row.id] = row
+
+
+def read_ledger(path: str | Path, on_error: Literal["stop", "skip"] = "stop") -> Ledger:
+    """Read a JSONL ledger.
+
+    Where an id occurs again after a failure (a retry), its last row stands.
+
+    Parameters
+    ----------
+    path
+        The file.
+    on_error
+        At a damaged line, a row that is turned away or a repeated id: ``"stop"`` raises and names
+        the line; ``"skip"`` goes on and lists it in `Ledger.damaged`.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, or at the first damaged line under ``"stop"``.
+    """
+    settled, damaged = Settled(), []
+    for number, line in _lines(path):
+        try:
+            settled.add(parse_line(line))
+        except InputError as error:
+            if on_error == "stop":
+                raise InputError(f"{path}, line {number}: {error}") from None
+            damaged.append(Damage(number, str(error)))
+    return Ledger(tuple(settled.rows.values()), tuple(damaged))
+
+
+def stream_ledger(path: str | Path) -> Iterator[Row]:
+    """The rows of :func:`read_ledger` one at a time, for a file larger than memory.
+
+    Reads the file twice and holds only its ids.
+
+    Raises
+    ------
+    InputError
+        At the first damaged line or repeated id, before any row is handed out.
+    """
+    # Line of the row that stands for an id; negative while that row is a failure.
+    standing: dict[str, int] = {}
+    for number, line in _lines(path):
+        try:
+            row = parse_line(line)
+            if standing.get(row.id, -1) > 0:
+                raise InputError(f"duplicate id {row.id!r}")
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from None
+        standing[row.id] = -number if row.status is ItemStatus.SCORE_FAILED else number
+    for number, line in _lines(path):
+        row = parse_line(line)
+        if abs(standing[row.id]) == number:
+            yield row
+
+
+def _lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, line
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder, not a ledger") from None
+
+
+def parse_line(line: bytes) -> Row:
+    """One stored line as a row; `InputError` says what is wrong with it."""
+    try:
+        record = json.loads(line, parse_constant=lambda _: None, object_pairs_hook=_no_twice)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        torn = "" if line.endswith(b"\n") else "; the write was cut short"
+        raise InputError(f"not a JSON row ({error}){torn}") from None
+    return from_record(record)
+
+
+def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise InputError("a field occurs twice in one JSON object")
+    return record
+
+
+def format_line(row: Row) -> bytes:
+    """The row as its stored line, line feed included."""
+    text = json.dumps(to_record(row), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace") + b"\n"
+
+
+def write_ledger(path: str | Path, rows: Iterable[Row]) -> None:
+    """Write a whole ledger at once, in one step: the file appears complete or not at all."""
+    settled = Settled()
+    with replacing(path) as temporary, open(temporary, "wb") as file:
+        for row in rows:
+            settled.add(row)
+            file.write(format_line(row))
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,152 @@
+"""From a ledger to the trace that a gate is fitted on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from riskjudge.errors import InputError
+from riskjudge.ledger.reading import refuse_duplicates
+from riskjudge.ledger.rows import Row
+from riskjudge.ledger.uncertainty import UNCERTAINTIES
+from riskjudge.trace import ModeColumns, Trace
+from riskjudge.verdict import (
+    Abstention,
+    BooleanVerdict,
+    Failure,
+    ScoreVerdict,
+    Undecided,
+    Winner,
+    WinnerVerdict,
+)
+
+
+def to_trace(
+    rows: Iterable[Row],
+    arms: Sequence[str] | None = None,
+    uncertainty: str | Mapping[str, str] = "confidence",
+) -> Trace:
+    """Turn ledger rows into a trace: an item a row, an arm (judge and mode) a mode.
+
+    Booleans stay what they are; of a pair, candidate a winning is 1. An abstention or a failure
+    leaves no verdict and says why. So does an undecided answer, which the trace counts as
+    `no_verdict` and marks in an extra column ``undecided1``, ``undecided2``, …; an item that an
+    arm has no row of, or no body for, is `no_verdict` too. Items without a body in every arm are
+    left out: nobody was asked. Items of one `group` depend on one another; one without a group is
+    a group of its own. `subset` is carried along.
+
+    Parameters
+    ----------
+    rows
+        Rows of one ledger.
+    arms
+        The trace's modes in the order in which they are asked, as ``"judge/mode"``; by default
+        all, in the order of the rows.
+    uncertainty
+        The measure for every arm, or one by arm: ``confidence`` (1 minus it), ``dissent`` (of a
+        panel), ``preference_entropy`` (of a swap trial, over both orders) or ``cut`` (nearness of
+        a score to its cut).
+
+    Raises
+    ------
+    InputError
+        Naming the row or the arm: a score without a cut, labels that differ between arms, an
+        arm that is not there or discloses nothing the measure could read.
+
+    Examples
+    --------
+    >>> from riskjudge.judges import PairwiseTrial, judge_items, longest
+    >>> from riskjudge.ledger import Item
+    >>> items = [Item("q1", "?", ("long", "x"), label=Winner.A), Item("q2", "?", ("x", "y"))]
+    >>> rows = judge_items([PairwiseTrial(longest())], items)
+    >>> trace = to_trace(rows, uncertainty="preference_entropy")
+    >>> trace.modes, trace.verdicts.tolist(), trace.scores.tolist(), trace.labels.tolist()
+    (('longest/pairwise',), [[1], [-1]], [[0.0], [nan]], [1, -1])
+    """
+    import pandas as pd
+
+    rows = list(rows)
+    refuse_duplicates(rows)
+    by_arm: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        by_arm.setdefault(f"{row.judge}/{row.mode}", {})[row.subject] = row
+    chosen = list(by_arm) if arms is None else list(arms)
+    for arm in chosen:
+        if arm not in by_arm:
+            raise InputError(f"the ledger has no arm {arm!r}; it has {', '.join(by_arm)}")
+    items = _items([row for arm in chosen for row in by_arm[arm].values()])
+    data: dict[str, Any] = {name: [item[name] for item in items.values()] for name in _ITEM}
+    columns = []
+    for number, arm in enumerate(chosen, start=1):
+        measure = uncertainty if isinstance(uncertainty, str) else uncertainty.get(arm, "")
+        cells = _arm_cells(arm, by_arm[arm], measure)
+        for name in _CELL:
+            data[f"{name}{number}"] = [cells.get(subject, {}).get(name) for subject in items]
+        names = [f"{name}{number}" for name in ("v", "u", "abstain", "failure")]
+        columns.append(ModeColumns(arm, *names))
+    frame = pd.DataFrame(data, dtype=object)
+    if all(value is None for value in data["group"]):
+        frame = frame.drop(columns="group")
+    else:
+        frame["group"] = frame["group"].where(frame["group"].notna(), frame["item_id"])
+    return Trace.from_frame(frame, modes=columns, source="the ledger")
+
+
+_ITEM = ("item_id", "label", "group", "subset")
+_CELL = ("v", "u", "abstain", "failure", "undecided")
+
+
+def _items(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
+    """What is known about each item that any arm was asked about."""
+    items: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if row.outcome is None:
+            continue
+        known = items.setdefault(row.subject, dict.fromkeys(_ITEM) | {"item_id": row.subject})
+        label = row.label if row.label is None else int(row.label in (True, Winner.A))
+        for name, value in (("label", label), ("group", row.group), ("subset", row.subset)):
+            if value is None:
+                continue
+            if known[name] not in (None, value):
+                raise InputError(
+                    f"row {row.id!r}: another row of {row.subject!r} has another {name}"
+                )
+            known[name] = value
+    return items
+
+
+def _arm_cells(arm: str, rows: Mapping[str, Row], measure: str) -> dict[str, dict[str, Any]]:
+    if measure not in UNCERTAINTIES:
+        raise InputError(
+            f"the uncertainty of arm {arm!r} is one of {', '.join(UNCERTAINTIES)}, got {measure!r}"
+        )
+    cells = {subject: _cell(row, measure) for subject, row in rows.items()}
+    verdicts = [row for subject, row in rows.items() if "v" in cells[subject]]
+    if verdicts and all(cells[row.subject]["u"] is None for row in verdicts):
+        there = [
+            name
+            for name, read in UNCERTAINTIES.items()
+            if any(read(row) is not None for row in verdicts)
+        ]
+        raise InputError(
+            f"arm {arm!r} has no {measure!r} on any row; it has {', '.join(there) or 'none at all'}"
+        )
+    return cells
+
+
+def _cell(row: Row, measure: str) -> dict[str, Any]:
+    match row.outcome:
+        case BooleanVerdict(value):
+            return {"v": int(value), "u": UNCERTAINTIES[measure](row)}
+        case WinnerVerdict(winner):
+            return {"v": int(winner is Winner.A), "u": UNCERTAINTIES[measure](row)}
+        case ScoreVerdict():
+            raise InputError(f"row {row.id!r} holds a score; a trace needs a cut on it")
+        case Abstention(reason):
+            return {"abstain": reason.value}
+        case Failure(kind, _):
+            return {"failure": kind.value}
+        case Undecided():
+            return {"undecided": True}
+        case None:
+            return {}

@@ -1,0 +1,155 @@
+"""Fitted gates behind judges: one item at a time they decide what `decide` decides at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from riskjudge.errors import InputError
+from riskjudge.gate import Router, SelectiveGate
+from riskjudge.judges import (
+    FunctionJudge,
+    Judgement,
+    PairwiseTrial,
+    Routed,
+    judge_items,
+    read_judges,
+)
+from riskjudge.judges.gates import route_from_file
+from riskjudge.judges.scripted import uniform
+from riskjudge.ledger import Item, readings
+from riskjudge.ledger.traces import to_trace
+from riskjudge.ledger.uncertainty import confidence_gap
+from riskjudge.verdict import (
+    AbstainReason,
+    Abstention,
+    BooleanVerdict,
+    Failure,
+    FailureKind,
+    Undecided,
+    Winner,
+    WinnerVerdict,
+    describe,
+)
+
+OUT = Abstention(AbstainReason.OUT_OF_SCOPE)
+LATE = Failure(FailureKind.TIMEOUT, "30 s")
+TRUE = BooleanVerdict(True)
+SINGLE = Item("q1", "?", ("x",), label=True)
+
+
+def noisy(name, skill):
+    """Errs more the less confident it is; fails, declines and forgets its confidence at times."""
+
+    def rule(item):
+        fate, doubt, luck = (uniform(0, item.id, name, part) for part in ("fate", "doubt", "luck"))
+        if fate < 0.03:
+            return Judgement(LATE)
+        if fate < 0.06:
+            return Judgement(OUT)
+        right = luck > doubt * (1 - skill)
+        confidence = None if fate < 0.09 else 1 - doubt
+        return Judgement(BooleanVerdict(item.label is right), confidence)
+
+    return FunctionJudge(name, rule)
+
+
+CHEAP, DEAR = noisy("cheap", 0.4), noisy("dear", 0.8)
+ITEMS = [Item(f"q{i}", "?", ("x",), label=i % 2 == 0) for i in range(1500)]
+TRACE = to_trace(judge_items([CHEAP, DEAR], ITEMS))
+
+
+@pytest.mark.parametrize("by_verdict", [False, True])
+@pytest.mark.parametrize("alpha", [0.001, 0.1, 0.15])
+def test_a_routed_judge_decides_what_the_router_decides(tmp_path, alpha, by_verdict):
+    router = Router(alpha=alpha, by_verdict=by_verdict).fit(TRACE)
+    assert router.certificate_.certified == (alpha > 0.01)
+    router.save(tmp_path / "router.json")
+    judge = route_from_file(tmp_path / "router.json", [CHEAP, DEAR], confidence_gap, "r")
+    expected = router.decide(TRACE).to_frame().set_index("item_id")
+    for item, row in zip(ITEMS, judge_items([judge], ITEMS), strict=True):
+        decided = expected.loc[item.id]
+        assert row.status == decided["status"]
+        assert row.calls == decided["asked"]
+        if isinstance(row.outcome, BooleanVerdict):
+            assert int(row.outcome.value) == decided["verdict"]
+        elif isinstance(row.outcome, Abstention):
+            assert row.outcome.reason == decided["abstain_reason"]
+        else:
+            assert row.outcome.kind == decided["failure"]
+
+
+def test_a_gate_file_in_a_configuration(tmp_path):
+    (tmp_path / "judges.toml").write_text(
+        """
+        [judges.first]
+        type = "first-slot"
+        [judges.gated]
+        type = "gate"
+        judge = "trial"
+        gate = "gate.json"
+        uncertainty = "preference_entropy"
+        [judges.trial]
+        type = "pairwise"
+        judge = "knower"
+        [judges.knower]
+        type = "oracle"
+        """
+    )
+    pairs = [Item(f"q{i}", "?", ("x", "y"), label=Winner("ab"[i % 2])) for i in range(200)]
+    knower = FunctionJudge("knower", lambda item: Judgement(WinnerVerdict(item.label), 0.9))
+    rows = list(judge_items([PairwiseTrial(knower)], pairs))
+    gate = SelectiveGate(alpha=0.2).fit(to_trace(rows, uncertainty="preference_entropy"))
+    gate.save(tmp_path / "gate.json")
+    [_, gated] = read_judges(tmp_path / "judges.toml")
+    [reading] = readings(judge_items([gated], pairs[:4]))
+    assert (reading.graded, reading.agreement) == (4, 1.0)
+    [row] = judge_items([gated], pairs[:1])
+    assert row.judge == "gated"
+    assert row.disclosure["certified"] is True
+
+
+def test_an_empty_region_declines_everything_and_asks_nobody(tmp_path):
+    gate = SelectiveGate(alpha=0.0001).fit(TRACE)
+    assert gate.thresholds_ is None
+    gate.save(tmp_path / "gate.json")
+    judge = route_from_file(tmp_path / "gate.json", [CHEAP], confidence_gap, "g")
+    assert judge(ITEMS[0]) == Judgement(Abstention(AbstainReason.BELOW_CONFORMAL), calls=0)
+
+
+@pytest.mark.parametrize(
+    ("unfitted", "outcome"), [("pass", "true"), ("abstain", "below_conformal")]
+)
+def test_an_unfitted_gate_does_as_it_was_told(tmp_path, unfitted, outcome):
+    SelectiveGate(unfitted=unfitted).save(tmp_path / "gate.json")
+    sure = FunctionJudge("sure", lambda item: TRUE)  # without a confidence
+    judge = route_from_file(tmp_path / "gate.json", [sure], confidence_gap, "g")
+    assert judge.name == "g"
+    judgement = judge(SINGLE)
+    assert outcome in describe(judgement.outcome)
+    assert judgement.disclosure == ({"certified": False} if unfitted == "pass" else {})
+
+
+def test_the_number_of_judges_is_that_of_the_modes(tmp_path):
+    Router(alpha=0.1).fit(TRACE).save(tmp_path / "router.json")
+    with pytest.raises(InputError, match=r"fitted on 2 modes .* there are 1 judges"):
+        route_from_file(tmp_path / "router.json", [CHEAP], confidence_gap, "r")
+
+
+ROUTES = [
+    ([TRUE, LATE], "true", 1),
+    ([OUT, TRUE], "true", 2),
+    ([LATE, TRUE], "true", 2),
+    ([Undecided(), BooleanVerdict(False)], "false", 2),
+    ([OUT, Undecided()], "undecided", 2),
+    ([OUT, Abstention(AbstainReason.PANEL_SPLIT)], "abstained:panel_split", 2),
+    ([LATE, OUT], "failed:timeout", 2),
+    ([OUT, LATE, Undecided()], "failed:timeout", 3),
+]
+
+
+@pytest.mark.parametrize(("says", "outcome", "calls"), ROUTES)
+def test_where_a_route_ends(says, outcome, calls):
+    judges = [FunctionJudge(f"j{i}", lambda item, said=said: said) for i, said in enumerate(says)]
+    judgement = Routed(judges)(SINGLE)
+    assert (describe(judgement.outcome), judgement.calls) == (outcome, calls)
+    assert judgement.disclosure["said"] == [describe(said) for said in says[:calls]]

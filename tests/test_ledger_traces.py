@@ -1,0 +1,130 @@
+"""From ledgers to traces: nothing changes its kind on the way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from riskjudge.cli.judging import register
+from riskjudge.errors import InputError
+from riskjudge.judges import Cut, FunctionJudge, Judgement, PairwiseTrial, Panel, judge_items
+from riskjudge.ledger import Item, Row, write_ledger
+from riskjudge.ledger.traces import to_trace
+from riskjudge.trace import ABSENCES, read_trace
+from riskjudge.verdict import (
+    AbstainReason,
+    Abstention,
+    BooleanVerdict,
+    Failure,
+    FailureKind,
+    ScoreVerdict,
+    Undecided,
+    Winner,
+    WinnerVerdict,
+)
+
+
+def absences(trace, mode=0):
+    return [None if code < 0 else ABSENCES[code] for code in trace.absence[:, mode]]
+
+
+def test_verdicts_abstentions_and_failures_keep_their_kind():
+    outcomes = [
+        BooleanVerdict(True),
+        BooleanVerdict(False),
+        *map(Abstention, AbstainReason),
+        Failure(FailureKind.BUDGET),
+        Undecided(),
+    ]
+    rows = [
+        Row(f"q{i}", "j", "m", outcome, 0.75 if i < 2 else None, label=i % 2 == 0, subset="s")
+        for i, outcome in enumerate(outcomes)
+    ]
+    trace = to_trace([*rows, Row("q9", "j", "m", None)])
+    assert trace.item_id.tolist() == [f"q{i}" for i in range(8)]
+    assert trace.verdicts[:, 0].tolist() == [1, 0, -1, -1, -1, -1, -1, -1]
+    assert trace.labels.tolist() == [1, 0] * 4
+    assert trace.scores[:2, 0].tolist() == [0.25, 0.25]
+    assert np.isnan(trace.scores[2:]).all()
+    assert absences(trace) == [
+        None,
+        None,
+        *AbstainReason,
+        FailureKind.BUDGET,
+        FailureKind.NO_VERDICT,
+    ]
+    assert trace.extra["undecided1"].notna().tolist() == [False] * 7 + [True]
+    assert trace.extra["subset"].tolist() == ["s"] * 8
+    assert trace.group is None
+
+
+def test_each_measure_reads_what_its_judge_discloses():
+    pair = Item("q1", "?", ("x", "y"), label=Winner.B)
+    sure = FunctionJudge(
+        "sure",
+        lambda item: Judgement(
+            WinnerVerdict(Winner.A if item.responses[0] == "x" else Winner.B), confidence=0.9
+        ),
+    )
+    trial = to_trace(judge_items([PairwiseTrial(sure)], [pair]), uncertainty="preference_entropy")
+    assert trial.scores[0, 0] == pytest.approx(0.468995593589)  # entropy of (.9, .1) in bits
+    assert (trial.verdicts[0, 0], trial.labels[0]) == (1, 0)
+
+    single = Item("q1", "?", ("x",))
+    seats = [
+        FunctionJudge(f"s{i}", lambda item, vote=vote: BooleanVerdict(vote))
+        for i, vote in enumerate([True, True, True, False])
+    ]
+    panel = to_trace(judge_items([Panel(seats)], [single]), uncertainty="dissent")
+    assert panel.scores[0, 0] == 0.25
+
+    grader = FunctionJudge("g", lambda item: ScoreVerdict(7.0))
+    cut = to_trace(judge_items([Cut(grader, 5.0, 0.0, 10.0)], [single]), uncertainty="cut")
+    assert cut.scores[0, 0] == pytest.approx(0.6)
+
+
+def two_arms():
+    return [
+        Row("q1", "cheap", "m", BooleanVerdict(True), 0.6, label=True, group="g"),
+        Row("q2", "cheap", "m", BooleanVerdict(True), 0.9),
+        Row("q1", "dear", "m", BooleanVerdict(False), 0.8),
+    ]
+
+
+def test_arms_are_modes_joined_by_item():
+    trace = to_trace(two_arms(), ["dear/m", "cheap/m"])
+    assert trace.modes == ("dear/m", "cheap/m")
+    first, second = (trace.item_id.tolist().index(name) for name in ("q1", "q2"))
+    assert trace.verdicts[first].tolist() == [0, 1]
+    assert trace.verdicts[second].tolist() == [-1, 1]
+    assert trace.labels[[first, second]].tolist() == [1, -1]
+    assert trace.group[[first, second]].tolist() == ["g", "q2"]
+
+
+def test_mistakes_are_named():
+    with pytest.raises(InputError, match="no arm 'best/m'; it has cheap/m, dear/m"):
+        to_trace(two_arms(), ["best/m"])
+    with pytest.raises(InputError, match=r"'cheap/m' is one of confidence, .* got 'luck'"):
+        to_trace(two_arms(), uncertainty="luck")
+    with pytest.raises(InputError, match=r"'cheap/m' has no 'dissent' .* it has confidence"):
+        to_trace(two_arms(), uncertainty="dissent")
+    with pytest.raises(InputError, match="row 's/m/q1' holds a score"):
+        to_trace([Row("q1", "s", "m", ScoreVerdict(0.5), 0.5)])
+    other = Row("q1", "other", "m", BooleanVerdict(True), 0.5, label=False)
+    with pytest.raises(InputError, match=r"row 'other/m/q1': another row .* another label"):
+        to_trace([*two_arms(), other])
+
+
+def test_the_command_writes_a_trace_that_reads_back(tmp_path):
+    write_ledger(tmp_path / "l.jsonl", two_arms())
+    app = typer.Typer()
+    register(app)
+    arguments = ["trace", tmp_path / "l.jsonl", "-o", tmp_path / "t.csv", "--arm", "cheap/m"]
+    result = CliRunner().invoke(app, list(map(str, arguments)))
+    assert result.exit_code == 0
+    again = read_trace(tmp_path / "t.csv")
+    assert again.fingerprint() != ""
+    assert again.verdicts[:, 0].tolist() == [1, 1]
+    assert again.scores[:, 0] == pytest.approx([0.4, 0.1])
