@@ -1,0 +1,105 @@
+"""Does a pairwise judge name the same winner when the two answers change places?"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from riskjudge.agreement.ratings import Labels, as_series
+from riskjudge.binomial import interval
+from riskjudge.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class PositionConsistency:
+    """Outcomes of trials in which a judge was asked in both orders.
+
+    Attributes
+    ----------
+    consistent : int
+        The same winner in both orders.
+    inconsistent : int
+        Different winners, or a winner in one order and a tie in the other.
+    undecided : int
+        A tie in both orders: no winner to compare. Not in the rate.
+    failed : int
+        No answer in one order or both. Not in the rate.
+    """
+
+    consistent: int
+    inconsistent: int
+    undecided: int = 0
+    failed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("consistent", "inconsistent", "undecided", "failed"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} is a count and cannot be {getattr(self, name)}")
+
+    @property
+    def trials(self) -> int:
+        """Trials in the rate: those that named a winner in some order and failed in none."""
+        return self.consistent + self.inconsistent
+
+    @property
+    def rate(self) -> float | None:
+        """Share of the trials with the same winner; None (UNDEFINED) without trials."""
+        return self.consistent / self.trials if self.trials else None
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float] | None:
+        """Exact (Clopper-Pearson) two-sided interval of the rate; None without trials.
+
+        Examples
+        --------
+        >>> low, high = PositionConsistency(consistent=90, inconsistent=10).interval()
+        >>> round(low, 4), round(high, 4)
+        (0.8238, 0.951)
+        """
+        if not self.trials:
+            return None
+        low, high = interval(self.consistent, self.trials, confidence)
+        return float(low), float(high)
+
+    def to_dict(self) -> dict[str, int | float | None]:
+        """Return a dictionary for strict JSON; UNDEFINED is None."""
+        return {
+            "consistent": self.consistent,
+            "inconsistent": self.inconsistent,
+            "undecided": self.undecided,
+            "failed": self.failed,
+            "rate": self.rate,
+        }
+
+
+def position_consistency(
+    first: Labels, second: Labels, ties: Collection[Hashable] = ("tie",)
+) -> PositionConsistency:
+    """Compare the winners that a judge named in the given and in the swapped order.
+
+    Parameters
+    ----------
+    first, second : mapping of trial id to winner, or Series indexed by id
+        The winner's identity (not its position) in each order; None where the judge gave no answer.
+    ties : collection
+        Answers that mean "neither".
+
+    Examples
+    --------
+    >>> given = {1: "a", 2: "a", 3: "b", 4: "tie", 5: None}
+    >>> swapped = {1: "a", 2: "b", 3: "tie", 4: "tie", 5: "a"}
+    >>> position_consistency(given, swapped)
+    PositionConsistency(consistent=1, inconsistent=2, undecided=1, failed=1)
+    """
+    orders = {"first": as_series(first, "first-order"), "second": as_series(second, "second-order")}
+    both = pd.concat({name: winners.astype(object) for name, winners in orders.items()}, axis=1)
+    failed = both.isna().any(axis=1)
+    same = both["first"].eq(both["second"]) & ~failed
+    undecided = both.isin(list(ties)).all(axis=1)
+    return PositionConsistency(
+        consistent=int((same & ~undecided).sum()),
+        inconsistent=int((~same & ~undecided & ~failed).sum()),
+        undecided=int(undecided.sum()),
+        failed=int(failed.sum()),
+    )
