@@ -1,0 +1,97 @@
+"""riskjudge: which verdicts of my LLM judge may I trust?
+
+A labelled trace of judge verdicts goes in, a certificate comes out:
+
+>>> import riskjudge
+>>> trace = riskjudge.demo_trace()
+>>> router = riskjudge.Router(alpha=0.15).fit(trace)
+>>> router.certificate_.certified
+True
+
+Names are loaded when they are first used, so that ``import riskjudge`` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from riskjudge._version import __version__
+
+if TYPE_CHECKING:
+    from riskjudge.calibration import Certificate, Guarantee, Sample, plan_labels
+    from riskjudge.errors import InputError, NotFittedError, OperationalError, RiskJudgeError
+    from riskjudge.gate import Router, SelectiveGate, load_gate
+    from riskjudge.outcomes import Outcomes, read_outcomes
+    from riskjudge.demo import demo_trace
+    from riskjudge.report import Report, summarize
+    from riskjudge.sweep import Sweep, sweep
+    from riskjudge.trace import ModeColumns, Trace, read_trace
+    from riskjudge.verdict import AbstainReason, FailureKind, ItemStatus
+
+_HOME = {
+    "AbstainReason": "verdict",
+    "Certificate": "calibration",
+    "FailureKind": "verdict",
+    "Guarantee": "calibration",
+    "InputError": "errors",
+    "ItemStatus": "verdict",
+    "ModeColumns": "trace",
+    "NotFittedError": "errors",
+    "OperationalError": "errors",
+    "Outcomes": "outcomes",
+    "Report": "report",
+    "RiskJudgeError": "errors",
+    "Router": "gate",
+    "Sample": "calibration",
+    "SelectiveGate": "gate",
+    "Sweep": "sweep",
+    "Trace": "trace",
+    "demo_trace": "demo",
+    "load_gate": "gate",
+    "plan_labels": "calibration",
+    "read_outcomes": "outcomes",
+    "read_trace": "trace",
+    "summarize": "report",
+    "sweep": "sweep",
+}
+
+__all__ = [
+    "AbstainReason",
+    "Certificate",
+    "FailureKind",
+    "Guarantee",
+    "InputError",
+    "ItemStatus",
+    "ModeColumns",
+    "NotFittedError",
+    "OperationalError",
+    "Outcomes",
+    "Report",
+    "RiskJudgeError",
+    "Router",
+    "Sample",
+    "SelectiveGate",
+    "Sweep",
+    "Trace",
+    "__version__",
+    "demo_trace",
+    "load_gate",
+    "plan_labels",
+    "read_outcomes",
+    "read_trace",
+    "summarize",
+    "sweep",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"riskjudge.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'riskjudge' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

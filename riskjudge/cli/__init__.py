@@ -1,0 +1,71 @@
+"""The command line: thin. Parse, call, print, exit code.
+
+Exit codes: 0 done (and certified), 1 nothing certifies or a check says no, 2 bad input or usage,
+3 the work could not be done, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from riskjudge.cli import calibrating, deciding, demo
+from riskjudge.errors import OperationalError, RiskJudgeError
+
+app = typer.Typer(
+    name="riskjudge",
+    help="Which verdicts of my LLM judge may I trust?",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        from riskjudge._version import __version__
+
+        typer.echo(f"riskjudge {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version."
+    ),
+) -> None:
+    pass
+
+
+for _commands in (demo, calibrating, deciding):
+    _commands.register(app)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with a code that means something."""
+    import click
+
+    try:
+        code = app(args=arguments, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except (click.Abort, KeyboardInterrupt):
+        typer.echo("interrupted", err=True)
+        code = 130
+    except OperationalError as error:
+        typer.echo(f"riskjudge: {error}", err=True)
+        code = 3
+    except RiskJudgeError as error:
+        typer.echo(f"riskjudge: {error}", err=True)
+        code = 2
+    except BrokenPipeError:
+        code = 0
+    except OSError as error:
+        typer.echo(f"riskjudge: {error}", err=True)
+        code = 3
+    sys.exit(code if isinstance(code, int) else 0)

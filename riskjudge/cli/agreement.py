@@ -1,0 +1,279 @@
+"""``riskjudge agreement``: does the judge agree with humans, and may it be promoted?"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from riskjudge.errors import InputError, OperationalError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.table import Table
+
+    from riskjudge.agreement import AgreementReport, Floors, PositionConsistency, Promotion
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("agreement")(agreement)
+
+
+def agreement(
+    file: Annotated[Path, typer.Argument(help="CSV, JSONL or Parquet file, a unit a row.")],
+    judge: Annotated[str, typer.Option(help="Column of the judge's labels.")],
+    human: Annotated[
+        list[str], typer.Option(help="Column of a human's labels; repeat it for more humans.")
+    ],
+    id_column: Annotated[str, typer.Option("--id", help="Column of the unit's id.")] = "item_id",
+    level: Annotated[
+        str, typer.Option(help="What labels mean: nominal, ordinal, interval or ratio.")
+    ] = "nominal",
+    group: Annotated[
+        str | None,
+        typer.Option(help="Column of groups of dependent units, resampled as a whole."),
+    ] = None,
+    by: Annotated[str | None, typer.Option(help="Report each value of this column too.")] = None,
+    min_n: Annotated[
+        int, typer.Option(help="With fewer units, coefficients are UNDEFINED (too_few_units).")
+    ] = 20,
+    confidence: Annotated[float, typer.Option(help="Two-sided, of the intervals.")] = 0.95,
+    replicates: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 2000,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    floor_n: Annotated[
+        int | None, typer.Option(help="Promote only with this many units (100 if not given).")
+    ] = None,
+    floor_agreement: Annotated[
+        float | None,
+        typer.Option(help="Promote only if agreement's lower end is this high (.667 if not given)"),
+    ] = None,
+    coefficient: Annotated[
+        str, typer.Option(help="Agreement to promote on: alpha, kappa, ac1, ...")
+    ] = "alpha",
+    floor_consistency: Annotated[
+        float | None,
+        typer.Option(help="Promote only if position consistency's lower end is this high."),
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option(help="Column of the winner in the given order.")
+    ] = None,
+    second: Annotated[
+        str | None, typer.Option(help="Column of the winner in the swapped order.")
+    ] = None,
+    tie: Annotated[str, typer.Option(help="What stands for a tie in those columns.")] = "tie",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Agreement of a judge with humans, with intervals; with any --floor-*, the promotion walk.
+
+    Exit code 0: good, or promoted. 1: not. 2: bad input. 3: operational failure.
+    """
+    from riskjudge.agreement import promote, rater_agreement, validate_judge
+
+    if len({judge, *human}) <= len(human):
+        raise InputError("a column was given twice: a rater always agrees with itself")
+    rows = _read(file, id_column, [judge, *human, group, by, first, second])
+    options: dict[str, Any] = {
+        "level": level,
+        "min_n": min_n,
+        "confidence": confidence,
+        "replicates": replicates,
+        "seed": seed,
+        "groups": None if group is None else rows[group],
+    }
+    report = validate_judge(rows[judge], rows[human], **options)
+    humans = rater_agreement(rows[human], **options) if len(human) > 1 else None
+    segments = {
+        str(value): validate_judge(segment[judge], segment[human], **options)
+        for value, segment in (rows.groupby(by, dropna=False) if by else ())
+    }
+    position = _position(rows, first, second, tie)
+    floors = _floors(floor_n, floor_agreement, floor_consistency, coefficient)
+    promotion = None if floors is None else promote(report, position, floors=floors)
+    if as_json:
+        out = {
+            "agreement": report.to_dict(),
+            "humans": humans and humans.to_dict(),
+            "segments": {name: segment.to_dict() for name, segment in segments.items()},
+            "position": position and position.to_dict(),
+            "promotion": promotion and promotion.to_dict(),
+        }
+        typer.echo(json.dumps(out, indent=2, allow_nan=False))
+    else:
+        _print(report, humans, segments, position, promotion)
+    passed = report.verdict == "good" if promotion is None else promotion.state == "promoted"
+    raise typer.Exit(0 if passed else 1)
+
+
+def _floors(
+    n: int | None, agreement: float | None, consistency: float | None, coefficient: str
+) -> Floors | None:
+    """Floors of the promotion walk, or None if none was asked for."""
+    from riskjudge.agreement import Coefficient, Floors
+
+    on = Coefficient.of(coefficient)
+    if n is None and agreement is None and consistency is None:
+        return None
+    usual = Floors()
+    return Floors(
+        n=usual.n if n is None else n,
+        agreement=usual.agreement if agreement is None else agreement,
+        consistency=consistency,
+        coefficient=on,
+    )
+
+
+def _position(
+    rows: pd.DataFrame, first: str | None, second: str | None, tie: str
+) -> PositionConsistency | None:
+    from riskjudge.agreement import position_consistency
+
+    if first is None and second is None:
+        return None
+    if first is None or second is None:
+        raise InputError("--first and --second go together: a trial has two orders")
+    ties: list[str | float] = [tie]
+    with suppress(ValueError):  # a column of numbers holds its ties as numbers
+        ties.append(float(tie))
+    return position_consistency(rows[first], rows[second], ties=ties)
+
+
+def _read(file: Path, id_column: str, columns: list[str | None]) -> pd.DataFrame:
+    """Read the columns of a file, indexed by id."""
+    rows = _load(file, id_column)
+    wanted = [id_column, *(column for column in columns if column is not None)]
+    for column in wanted:
+        if column not in rows.columns:
+            have = ", ".join(map(str, rows.columns))
+            raise InputError(f"{file}: no column {column!r}; the columns are {have}")
+    return rows.set_index(id_column)[list(dict.fromkeys(wanted[1:]))]
+
+
+def _load(file: Path, id_column: str) -> pd.DataFrame:
+    import pandas as pd
+
+    name = file.name.lower()
+    if not name.endswith((".csv", ".csv.gz", ".jsonl", ".parquet")):
+        raise InputError(f"{file}: expected a .csv, .csv.gz, .jsonl or .parquet file")
+    try:
+        if name.endswith(".parquet"):
+            return pd.read_parquet(file)
+        if name.endswith(".jsonl"):
+            with file.open(encoding="utf-8") as lines:
+                return pd.DataFrame([json.loads(line) for line in lines if line.strip()])
+        # Text, or ids 1 and 01 would be one id.
+        return pd.read_csv(file, dtype={id_column: str})
+    except FileNotFoundError:
+        raise InputError(f"{file}: no such file") from None
+    except OSError as error:
+        raise OperationalError(f"{file}: {error}") from None
+    except ValueError as error:
+        raise InputError(f"{file}: cannot be read: {error}") from None
+
+
+def _print(
+    report: AgreementReport,
+    humans: AgreementReport | None,
+    segments: dict[str, AgreementReport],
+    position: PositionConsistency | None,
+    promotion: Promotion | None,
+) -> None:
+    from rich.console import Console
+
+    console = Console()
+    console.print(_coefficients(report, f"{' × '.join(report.raters)}, {report.level}"))
+    console.print(_evidence(report))
+    if humans is not None:
+        console.print(_coefficients(humans, f"humans alone: {' × '.join(humans.raters)}"))
+    if segments:
+        console.print(_segments(segments))
+    if position is not None:
+        console.print(_orders(position, report.confidence))
+    if promotion is not None:
+        console.print(_checks(promotion))
+    else:
+        said = report.verdict or f"UNDEFINED ({report.alpha.undefined})"
+        console.print(f"verdict on the evidence (lower end of alpha): [bold]{said}[/bold]")
+
+
+def _coefficients(report: AgreementReport, title: str) -> Table:
+    from rich.table import Table
+
+    from riskjudge.agreement import Coefficient
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("coefficient")
+    table.add_column("value", justify="right")
+    table.add_column(f"{report.confidence:.0%} interval", justify="right")
+    table.add_column("at value")
+    table.add_column("at lower end")
+    for name in Coefficient:
+        found = report.estimate(name)
+        label = name.replace("_", " ")
+        if found.value is None:
+            table.add_row(label, "UNDEFINED", str(found.undefined), "", "")
+        elif name is Coefficient.PERCENT_AGREEMENT:  # the conventions are for chance-corrected ones
+            table.add_row(label, _number(found.value), _range(found.low, found.high), "", "")
+        else:
+            ends = _range(found.low, found.high)
+            table.add_row(label, _number(found.value), ends, found.point_verdict, found.verdict)
+    return table
+
+
+def _evidence(report: AgreementReport) -> str:
+    grouped = "" if report.groups is None else f" in {report.groups} groups"
+    short = f" (need {report.need}, have {report.n})" if report.n < report.need else ""
+    return f"n = {report.n}{grouped}, left out for want of labels: {report.left_out}{short}"
+
+
+def _segments(segments: dict[str, AgreementReport]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="by segment", title_justify="left")
+    table.add_column("segment", overflow="fold")
+    for heading in ("n", "agreement", "alpha", "interval", "at lower end"):
+        table.add_column(heading)
+    for name, report in segments.items():
+        share, alpha = report.percent_agreement, report.alpha
+        if report.n < report.need:
+            said = f"insufficient: need {report.need}, have {report.n}"
+        else:
+            said = alpha.verdict or f"UNDEFINED ({alpha.undefined})"
+        ends = _range(alpha.low, alpha.high)
+        table.add_row(name, str(report.n), _number(share.value), _number(alpha.value), ends, said)
+    return table
+
+
+def _orders(position: PositionConsistency, confidence: float) -> str:
+    ends = position.interval(confidence) or (None, None)
+    return (
+        f"same winner in both orders: {position.consistent} of {position.trials} trials, "
+        f"{_number(position.rate)} ({_range(*ends)}); "
+        f"undecided {position.undecided}, failed {position.failed}"
+    )
+
+
+def _checks(promotion: Promotion) -> Table:
+    from rich.table import Table
+
+    table = Table(title=f"promotion: {promotion.state}", title_justify="left")
+    for heading in ("floor", "need", "have (lower end)", "point", "met"):
+        table.add_column(heading)
+    for check in promotion.checks:
+        have = f"UNDEFINED ({check.undefined})" if check.have is None else _number(check.have)
+        met = "yes" if check.met else "no"
+        table.add_row(check.floor, _number(check.need), have, _number(check.point), met)
+    return table
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return str(value) if isinstance(value, int) else f"{value:.3f}"
+
+
+def _range(low: float | None, high: float | None) -> str:
+    return "–" if low is None or high is None else f"{low:.3f} … {high:.3f}"

@@ -1,0 +1,88 @@
+"""``riskjudge decide``, ``report`` and ``sql``: a fitted gate at work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from riskjudge.cli import options
+
+By = Annotated[str | None, typer.Option(help="Report each value of this column too.")]
+Floor = Annotated[int, typer.Option(help="Segments of fewer items are insufficient.")]
+GateFile = Annotated[Path, typer.Argument(metavar="GATE", help="JSON, written by calibrate.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command("decide")(decide)
+    app.command("report")(report)
+    app.command("sql")(sql)
+
+
+def decide(
+    gate: GateFile,
+    trace: options.TraceFile,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Outcomes: .csv, .jsonl or .parquet.")
+    ] = None,
+    by: By = None,
+    floor: Floor = 30,
+    modes: options.Modes = None,
+    item_id: options.ItemId = "item_id",
+    label: options.Label = "label",
+    where: options.Where = None,
+    as_json: options.AsJson = False,
+    form: options.Format = "terminal",
+) -> None:
+    """Apply a gate: accept, abstain or fail, item by item. Labels are not needed."""
+    from riskjudge.gate import load_gate
+    from riskjudge.report import summarize
+    from riskjudge.report.render import report_table
+    from riskjudge.tables import write_table
+
+    fitted = load_gate(gate)
+    columns = modes or (fitted.columns_ if fitted.fitted else None)
+    table = options.load_trace(trace, columns, item_id=item_id, label=label, where=where)
+    outcomes = fitted.decide(table)
+    if output is not None:
+        write_table(outcomes.to_frame(), output)
+    summary = summarize(outcomes, by=by, floor=floor)
+    if as_json:
+        options.print_json(summary.to_dict())
+        return
+    options.show(report_table(summary, str(trace)), form)
+    if output is not None:
+        typer.echo(f"outcomes written to {output}", err=True)
+
+
+def report(
+    outcomes: Annotated[Path, typer.Argument(metavar="OUTCOMES", help="Written by decide.")],
+    by: By = None,
+    floor: Floor = 30,
+    as_json: options.AsJson = False,
+    form: options.Format = "terminal",
+) -> None:
+    """Coverage, FDR and every abstention, from outcomes with or without labels."""
+    from riskjudge.outcomes import read_outcomes
+    from riskjudge.report import summarize
+    from riskjudge.report.render import report_table
+
+    summary = summarize(read_outcomes(outcomes), by=by, floor=floor)
+    if as_json:
+        options.print_json(summary.to_dict())
+    else:
+        options.show(report_table(summary, str(outcomes)), form)
+
+
+def sql(
+    gate: GateFile,
+    value: Annotated[
+        str, typer.Option(help="mode: who accepts; verdict: what was accepted.")
+    ] = "mode",
+) -> None:
+    """Print a gate's routing rule as an SQL CASE expression."""
+    from riskjudge.gate import load_gate
+
+    typer.echo(load_gate(gate).to_sql(value))

@@ -1,0 +1,197 @@
+"""Options that several commands share, and what they turn into."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from riskjudge.errors import InputError
+
+if TYPE_CHECKING:
+    from riskjudge.calibration import Procedure
+    from riskjudge.gate import Router, SelectiveGate
+    from riskjudge.report.table import Table
+    from riskjudge.trace import ModeColumns, Trace
+
+TraceFile = Annotated[
+    Path, typer.Argument(metavar="TRACE", help="CSV, JSONL or Parquet, one row an item.")
+]
+Modes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mode",
+        help="A mode as name=verdict,uncertainty; repeat it in the order of asking. [default: v1,u1 v2,u2 …]",
+    ),
+]
+ItemId = Annotated[str, typer.Option("--item-id", help="Column of the unique id.")]
+Label = Annotated[str, typer.Option("--label", help="Column of the label.")]
+Group = Annotated[str | None, typer.Option("--group", help="Column of groups of dependent items.")]
+Where = Annotated[
+    list[str] | None, typer.Option("--where", help="Keep rows where column=value; repeatable.")
+]
+Alpha = Annotated[float, typer.Option(help="Largest tolerated error rate among accepted verdicts.")]
+Delta = Annotated[
+    float, typer.Option(help="Largest tolerated probability of breaking that promise.")
+]
+ProcedureName = Annotated[
+    str | None,
+    typer.Option("--procedure", help="How thresholds are chosen. [default: the best valid one]"),
+]
+ProcedureOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="An option of the procedure, the value as JSON; repeatable.",
+    ),
+]
+ByVerdict = Annotated[
+    bool, typer.Option("--by-verdict", help="A threshold for each verdict of a mode.")
+]
+Groups = Annotated[
+    str,
+    typer.Option(
+        "--groups", help="Where labelled items share a group: refuse, or sample one of each."
+    ),
+]
+MaxRetrieval = Annotated[
+    float | None,
+    typer.Option("--max-retrieval", help="Largest share of items sent past the first mode."),
+]
+Only = Annotated[str | None, typer.Option("--only", help="Calibrate this one mode alone.")]
+Seed = Annotated[int, typer.Option(help="Seed of whatever is drawn at random.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Format = Annotated[str, typer.Option("--format", help="terminal, markdown, latex or csv.")]
+
+
+def load_trace(
+    path: Path,
+    modes: Sequence[str] | Sequence[ModeColumns] | None = None,
+    *,
+    item_id: str = "item_id",
+    label: str = "label",
+    group: str | None = None,
+    where: Sequence[str] | None = None,
+) -> Trace:
+    """Read a trace and keep the rows that `where` asks for."""
+    from riskjudge.tables import read_table
+    from riskjudge.trace import ModeColumns, Trace
+
+    frame = read_table(path, text=[item_id])
+    for condition in where or ():
+        column, equals, value = condition.partition("=")
+        if not equals:
+            raise InputError(f"--where takes column=value, got {condition!r}")
+        if column not in frame.columns:
+            raise InputError(
+                f"{path} has no column {column!r}; its columns are {', '.join(map(str, frame.columns))}"
+            )
+        kept = frame[frame[column].map(str) == value]
+        if kept.empty:
+            values = ", ".join(sorted(frame[column].map(str).unique())[:12])
+            raise InputError(f"{path}: no row has {column} = {value!r}; there are {values}")
+        frame = kept
+    parsed = [m if isinstance(m, ModeColumns) else ModeColumns.parse(m) for m in modes or ()]
+    return Trace.from_frame(
+        frame, modes=parsed or None, item_id=item_id, label=label, group=group, source=str(path)
+    )
+
+
+def procedure_from(name: str | None, settings: Sequence[str] | None) -> str | Procedure | None:
+    """A procedure by name, with the options given as KEY=VALUE."""
+    from riskjudge.gate import procedure_named
+
+    options: dict[str, Any] = {}
+    for setting in settings or ():
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise InputError(f"--set takes KEY=VALUE, got {setting!r}")
+        try:
+            options[key.strip().replace("-", "_")] = json.loads(value)
+        except json.JSONDecodeError:
+            options[key.strip().replace("-", "_")] = value
+    if options and name is None:
+        raise InputError("--set belongs to a procedure: name it with --procedure")
+    return procedure_named(name, **options) if name is not None else None
+
+
+def make_gate(
+    trace: Trace,
+    *,
+    alpha: float,
+    delta: float,
+    procedure: str | Procedure | None,
+    by_verdict: bool,
+    groups: str,
+    max_retrieval: float | None,
+    only: str | None,
+    seed: int,
+) -> Router | SelectiveGate:
+    """An unfitted router, or a gate over one mode."""
+    from riskjudge.gate import Router, SelectiveGate
+
+    shared: dict[str, Any] = {
+        "procedure": procedure,
+        "by_verdict": by_verdict,
+        "groups": groups,
+        "seed": seed,
+    }
+    if only is not None or trace.n_modes == 1:
+        if max_retrieval is not None:
+            raise InputError("--max-retrieval needs a router over two or more modes")
+        mode = trace.modes[trace.mode_index(only)] if only is not None else None
+        return SelectiveGate(alpha, delta, mode=mode, **shared)
+    return Router(alpha, delta, max_retrieval=max_retrieval, **shared)
+
+
+def show(table: Table, form: str = "terminal") -> None:
+    """Print a table in one of its clothes."""
+    from rich.console import Console
+
+    match form:
+        case "terminal":
+            Console().print(table.to_rich())
+        case "markdown":
+            typer.echo(table.to_markdown())
+        case "latex":
+            typer.echo(table.to_latex())
+        case "csv":
+            typer.echo(table.to_csv(), nl=False)
+        case _:
+            raise InputError(f"--format takes terminal, markdown, latex or csv, got {form!r}")
+
+
+def print_json(data: Any) -> None:
+    """Strict JSON: an undefined rate is null."""
+    typer.echo(json.dumps(data, indent=2, allow_nan=False))
+
+
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar with rate and time left, on a terminal's error stream; else nothing."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda done: bar.update(task, completed=done)
