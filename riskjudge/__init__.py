@@ -20,10 +20,10 @@ from riskjudge._version import __version__
 
 if TYPE_CHECKING:
     from riskjudge.calibration import Certificate, Guarantee, Sample, plan_labels
+    from riskjudge.demo import demo_trace
     from riskjudge.errors import InputError, NotFittedError, OperationalError, RiskJudgeError
     from riskjudge.gate import Router, SelectiveGate, load_gate
     from riskjudge.outcomes import Outcomes, read_outcomes
-    from riskjudge.demo import demo_trace
     from riskjudge.report import Report, summarize
     from riskjudge.sweep import Sweep, sweep
     from riskjudge.trace import ModeColumns, Trace, read_trace

@@ -67,7 +67,7 @@ def run_demo(
     from riskjudge.gate import Router
     from riskjudge.gate_files import write_gate
     from riskjudge.report import summarize
-    from riskjudge.report.render import certificate_table, report_table, sweep_table
+    from riskjudge.report.render import certificate_table, report_tables, sweep_table
     from riskjudge.sweep import PAPER_ALPHAS, sweep
     from riskjudge.tables import write_table
 
@@ -91,7 +91,7 @@ def run_demo(
 
     tables = (
         certificate_table(router.certificate_, SOURCE),
-        report_table(report, SOURCE),
+        *report_tables(report, SOURCE),
         sweep_table(swept),
     )
     with replacing(folder / "report.md") as temporary:

@@ -11,13 +11,14 @@ import numpy as np
 from riskjudge.binomial import BoolArray, FloatArray, IntArray
 from riskjudge.counts import NONE
 from riskjudge.errors import InputError
-from riskjudge.trace import ABSENCES, ObjectArray, Trace
-from riskjudge.verdict import AbstainReason, ItemStatus
+from riskjudge.trace import ABSENCES, FIRST_FAILURE, ObjectArray, Trace
+from riskjudge.verdict import UNDECIDED, AbstainReason, ItemStatus
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_BELOW = ABSENCES.index(AbstainReason.BELOW_CONFORMAL)
+_BELOW = ABSENCES.index(str(AbstainReason.BELOW_CONFORMAL))
+_UNDECIDED = ABSENCES.index(UNDECIDED)
 _COLUMNS = (
     "item_id",
     "status",
@@ -25,6 +26,7 @@ _COLUMNS = (
     "verdict",
     "abstain_reason",
     "failure",
+    "undecided",
     "certified",
     "asked",
 )
@@ -34,9 +36,10 @@ _COLUMNS = (
 class Outcomes:
     """Decisions on n items.
 
-    Every item is exactly one of *accepted* (a mode's verdict stands), *abstained* (each mode that
-    was asked answered, and none was sure enough, or the last one declined for a reason of its own)
-    and *failed* (not accepted, and a mode that was asked broke).
+    Every item is exactly one of *accepted* (a mode's verdict stands), *failed* (not accepted, and
+    a mode that was asked broke), *undecided* (not accepted, and the last mode asked found no
+    preference) and *abstained* (the rest: the last mode asked was not sure enough, or declined for
+    a reason of its own).
 
     Attributes
     ----------
@@ -79,12 +82,17 @@ class Outcomes:
     @property
     def abstained(self) -> BoolArray:
         """Which items left as a named abstention."""
-        return (self.why_not >= 0) & (self.why_not < len(AbstainReason))
+        return (self.why_not >= 0) & (self.why_not < _UNDECIDED)
+
+    @property
+    def undecided(self) -> BoolArray:
+        """Which items the last mode asked found no preference on."""
+        return self.why_not == _UNDECIDED
 
     @property
     def failed(self) -> BoolArray:
         """Which items failed."""
-        return self.why_not >= len(AbstainReason)
+        return self.why_not >= FIRST_FAILURE
 
     @property
     def wrong(self) -> BoolArray:
@@ -122,9 +130,8 @@ class Outcomes:
         """One row an item; nulls where something does not apply."""
         import pandas as pd
 
-        n_reasons = len(AbstainReason)
         names = np.array([*self.modes, None], dtype=object)
-        reasons = np.array([*(str(r) for r in ABSENCES), None], dtype=object)
+        reasons = np.array([*ABSENCES, None], dtype=object)
         status = np.full(len(self), str(ItemStatus.GRADED), dtype=object)
         status[self.abstained] = str(ItemStatus.ABSTAINED)
         status[self.failed] = str(ItemStatus.SCORE_FAILED)
@@ -133,8 +140,9 @@ class Outcomes:
             "status": status,
             "mode": names[self.mode],
             "verdict": _nullable(self.verdict),
-            "abstain_reason": reasons[np.where(self.why_not < n_reasons, self.why_not, -1)],
-            "failure": reasons[np.where(self.why_not >= n_reasons, self.why_not, -1)],
+            "abstain_reason": reasons[np.where(self.abstained, self.why_not, -1)],
+            "failure": reasons[np.where(self.failed, self.why_not, -1)],
+            "undecided": self.undecided,
             "certified": self.certified,
             "asked": self.asked,
             "label": _nullable(self.labels),
@@ -157,14 +165,15 @@ class Outcomes:
             )
         modes = tuple(dict.fromkeys(frame["mode"].dropna()))
         reason = frame["abstain_reason"].combine_first(frame["failure"]).to_numpy(dtype=object)
-        known = {str(absence): i for i, absence in enumerate(ABSENCES)}
-        why_not = np.array([known.get(r, -1) for r in reason])
+        known = {absence: i for i, absence in enumerate(ABSENCES)}
+        why_not = np.array([known.get(r, -1) for r in reason], dtype=np.int64)
+        why_not[frame["undecided"].to_numpy(dtype=bool)] = _UNDECIDED
         mode = np.array([modes.index(m) if m in modes else -1 for m in frame["mode"]])
         confused = np.flatnonzero((mode >= 0) == (why_not >= 0))
         if len(confused):
             raise InputError(
                 f"{source}, row {confused[0] + 1}: an item is accepted in a mode or carries one of the "
-                f"reasons {', '.join(map(str, ABSENCES))}"
+                f"reasons {', '.join(ABSENCES)}"
             )
         labels = frame["label"] if "label" in frame.columns else -1
         return cls(
@@ -208,7 +217,7 @@ def decide_all(trace: Trace, accepted_by: IntArray, used: BoolArray) -> Outcomes
         # The reason of the last mode asked stands: below its threshold, or its own.
         why_not = np.where(trace.absence[:, k] >= 0, trace.absence[:, k], _BELOW)
     for k in order[::-1]:
-        broke = trace.absence[:, k] >= len(AbstainReason)
+        broke = trace.absence[:, k] >= FIRST_FAILURE
         why_not = np.where(broke, trace.absence[:, k], why_not)
     why_not[accepted_by >= 0] = -1
     return _outcomes(trace, accepted_by, why_not, asked, certified=True)
@@ -249,7 +258,7 @@ def _outcomes(
         accepted_by,
         verdict,
         why_not,
-        np.full(len(trace), certified) & ((accepted_by >= 0) | certified),
+        np.full(len(trace), certified),
         asked,
         trace.labels,
         extra.rename(columns={column: f"trace_{column}" for column in clash}),

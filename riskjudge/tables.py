@@ -80,9 +80,16 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
         if kind == "parquet":
             frame.to_parquet(temporary, index=False)
         elif kind == "jsonl":
-            frame.to_json(temporary, orient="records", lines=True, double_precision=15)
+            present = frame.astype(object).where(frame.notna(), None)
+            with temporary.open("w", encoding="utf-8") as lines:
+                for row in present.to_dict("records"):  # pandas' own writer rounds the floats
+                    lines.write(json.dumps(row, allow_nan=False, default=_plain) + "\n")
         else:
             frame.to_csv(temporary, index=False, sep="\t" if Path(path).suffix == ".tsv" else ",")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
 
 
 def _read_csv(path: str | Path, text: set[str]) -> pd.DataFrame:
@@ -93,7 +100,6 @@ def _read_csv(path: str | Path, text: set[str]) -> pd.DataFrame:
     options: dict[str, Any] = {
         "sep": "\t" if ".tsv" in Path(path).name.lower() else ",",
         "skipinitialspace": True,
-        "float_precision": "round_trip",
     }
     try:
         header = pd.read_csv(io.StringIO(content), nrows=0, **options).columns

@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from riskjudge.binomial import BoolArray, FloatArray, IntArray
 from riskjudge.errors import InputError
-from riskjudge.verdict import AbstainReason, FailureKind
+from riskjudge.verdict import UNDECIDED, AbstainReason, FailureKind
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ObjectArray = NDArray[np.object_]
 
-ABSENCES: tuple[AbstainReason | FailureKind, ...] = (*AbstainReason, *FailureKind)
-"""Why a mode has no usable verdict on an item: it declined, or it failed."""
+ABSENCES: tuple[str, ...] = (*map(str, AbstainReason), UNDECIDED, *map(str, FailureKind))
+"""Why a mode has no usable verdict on an item: it declined, found no preference, or failed."""
+FIRST_FAILURE = ABSENCES.index(UNDECIDED) + 1
 
 _BINARY: dict[Any, int] = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0": 1}
 
@@ -30,14 +31,13 @@ _BINARY: dict[Any, int] = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0
 class ModeColumns:
     """Names of a mode's columns in a table.
 
-    `abstain` and `failure` are optional columns that say why there is no verdict.
+    `why` is an optional column that says why there is no verdict: one of :data:`ABSENCES`.
     """
 
     name: str
     verdict: str
     uncertainty: str
-    abstain: str | None = None
-    failure: str | None = None
+    why: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> ModeColumns:
@@ -211,8 +211,8 @@ class Trace:
         frame : DataFrame
             One row an item.
         modes : sequence of ModeColumns, optional
-            By default ``v1, u1, v2, u2, …`` as far as they go, with ``abstain1`` and ``failure1``
-            taken up where they exist.
+            By default ``v1, u1, v2, u2, …`` as far as they go, with ``why1, why2, …`` taken up
+            where they exist.
         item_id, label, group : str
             Column names; `label` may be missing altogether. A column called ``group`` is taken as
             `group` by itself.
@@ -245,7 +245,7 @@ class Trace:
         )
         used = {item_id, label, group}
         for mode in given:
-            used |= {mode.verdict, mode.uncertainty, mode.abstain, mode.failure}
+            used |= {mode.verdict, mode.uncertainty, mode.why}
         return cls(
             ids,
             tuple(given),
@@ -265,12 +265,10 @@ class Trace:
         for k in range(self.n_modes):
             data[f"v{k + 1}"] = _nullable(self.verdicts[:, k])
             data[f"u{k + 1}"] = self.scores[:, k]
-            reasons = [None if code < 0 else ABSENCES[code] for code in self.absence[:, k]]
-            for name, kind in (("abstain", AbstainReason), ("failure", FailureKind)):
-                if any(isinstance(reason, kind) for reason in reasons):
-                    data[f"{name}{k + 1}"] = [
-                        str(reason) if isinstance(reason, kind) else None for reason in reasons
-                    ]
+            if (self.absence[:, k] >= 0).any():
+                data[f"why{k + 1}"] = [
+                    None if code < 0 else ABSENCES[code] for code in self.absence[:, k]
+                ]
         if self.group is not None:
             data["group"] = self.group
         return pd.concat([pd.DataFrame(data), self.extra.reset_index(drop=True)], axis=1)
@@ -286,10 +284,9 @@ def default_modes(columns: Sequence[str], source: str = "the table") -> list[Mod
     """
     found = []
     while f"v{(k := len(found) + 1)}" in columns and f"u{k}" in columns:
-        optional = {
-            kind: f"{kind}{k}" for kind in ("abstain", "failure") if f"{kind}{k}" in columns
-        }
-        found.append(ModeColumns(f"mode{k}", f"v{k}", f"u{k}", **optional))
+        found.append(
+            ModeColumns(f"mode{k}", f"v{k}", f"u{k}", f"why{k}" if f"why{k}" in columns else None)
+        )
     if not found:
         have = ", ".join(map(str, columns))
         raise InputError(
@@ -347,16 +344,15 @@ class _Columns:
         import pandas as pd
 
         values = self.values(column)
-        out = np.full(len(values), -1)
-        present = ~pd.isna(values)
-        for value in pd.unique(values[present]):
-            code = _BINARY.get(str(value).strip().lower())
-            if code is None and str(value).strip():
-                row = int(np.flatnonzero(present & (values == value))[0])
+        which, distinct = pd.factorize(values)  # -1 where the cell is empty
+        codes = np.full(len(distinct) + 1, -1)
+        for i, value in enumerate(distinct):
+            text = str(value).strip().lower()
+            if text and text not in _BINARY:
+                row = int(np.flatnonzero(which == i)[0])
                 raise self.wrong(column, row, value, "0, 1, true or false")
-            if code is not None:
-                out[present & (values == value)] = code
-        return out
+            codes[i] = _BINARY.get(text, -1)
+        return codes[which]
 
     def mode(self, mode: ModeColumns) -> tuple[IntArray, FloatArray, IntArray]:
         import pandas as pd
@@ -375,35 +371,27 @@ class _Columns:
         absence = np.full(len(verdicts), -1)
         absence[np.isnan(scores)] = ABSENCES.index(FailureKind.NO_CONFIDENCE)
         absence[verdicts < 0] = ABSENCES.index(FailureKind.NO_VERDICT)
-        self._reasons(mode.failure, FailureKind, verdicts, absence)
-        self._reasons(mode.abstain, AbstainReason, verdicts, absence)
+        if mode.why is not None:
+            self._read_reasons(mode.why, verdicts, absence)
         scores[absence >= 0] = np.nan
         return verdicts, scores, absence
 
-    def _reasons(
-        self,
-        column: str | None,
-        kind: type[AbstainReason] | type[FailureKind],
-        verdicts: IntArray,
-        absence: IntArray,
-    ) -> None:
+    def _read_reasons(self, column: str, verdicts: IntArray, absence: IntArray) -> None:
         import pandas as pd
 
-        if column is None:
-            return
         values = self.values(column)
         for row in np.flatnonzero(~pd.isna(values)):
-            text = str(values[row]).strip()
-            if not text:
+            reason = str(values[row]).strip()
+            if not reason:
                 continue
-            if text not in list(kind):
-                raise self.wrong(column, int(row), text, f"one of {', '.join(kind)}")
-            if verdicts[row] >= 0:
+            if reason not in ABSENCES:
+                raise self.wrong(column, int(row), reason, f"one of {', '.join(ABSENCES)}")
+            if verdicts[row] >= 0 and reason != FailureKind.NO_CONFIDENCE:
                 raise InputError(
-                    f"{self.source}, row {row + 1}: {column} says {text!r}, yet there is a verdict; "
-                    "an item has the one or the other"
+                    f"{self.source}, row {row + 1}: {column} says {reason!r}, yet there is a "
+                    "verdict; an item has the one or the other"
                 )
-            absence[row] = ABSENCES.index(kind(text))
+            absence[row] = ABSENCES.index(reason)
 
 
 def _nullable(codes: IntArray) -> Any:

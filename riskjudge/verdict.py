@@ -45,6 +45,10 @@ class FailureKind(StrEnum):
     CRASH = "crash"
 
 
+UNDECIDED = "undecided"
+"""How :class:`Undecided` is written in tables. Neither an abstain reason nor a failure kind."""
+
+
 class ItemStatus(StrEnum):
     """Status of one item in a reading. The set is closed at five."""
 
@@ -174,7 +178,7 @@ def describe(outcome: Outcome) -> str:
         case ScoreVerdict(score):
             return repr(float(score))
         case Undecided():
-            return "undecided"
+            return UNDECIDED
         case Abstention(reason):
             return f"abstained:{reason.value}"
         case Failure(kind, _):

@@ -161,9 +161,9 @@ def test_bad_input_is_named(file, options, message):
     ("name", "content", "message"),
     [
         ("absent.csv", None, "no such file"),
-        ("labels.xlsx", "", "expected a .csv"),
-        ("empty.csv", "", "cannot be read"),
-        ("broken.jsonl", '{"item_id": 1}\n{"item', "cannot be read"),
+        ("labels.xlsx", "", "must end in .csv"),
+        ("empty.csv", "", "is empty"),
+        ("broken.jsonl", '{"item_id": 1}\n{"item', "line 2: not JSON"),
     ],
 )
 def test_unreadable_files_are_named(tmp_path, name, content, message):

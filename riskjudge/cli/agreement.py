@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from riskjudge.errors import InputError, OperationalError
+from riskjudge.errors import InputError
+from riskjudge.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,35 +144,13 @@ def _position(
 
 def _read(file: Path, id_column: str, columns: list[str | None]) -> pd.DataFrame:
     """Read the columns of a file, indexed by id."""
-    rows = _load(file, id_column)
+    rows = read_table(file, text=[id_column])
     wanted = [id_column, *(column for column in columns if column is not None)]
     for column in wanted:
         if column not in rows.columns:
             have = ", ".join(map(str, rows.columns))
             raise InputError(f"{file}: no column {column!r}; the columns are {have}")
     return rows.set_index(id_column)[list(dict.fromkeys(wanted[1:]))]
-
-
-def _load(file: Path, id_column: str) -> pd.DataFrame:
-    import pandas as pd
-
-    name = file.name.lower()
-    if not name.endswith((".csv", ".csv.gz", ".jsonl", ".parquet")):
-        raise InputError(f"{file}: expected a .csv, .csv.gz, .jsonl or .parquet file")
-    try:
-        if name.endswith(".parquet"):
-            return pd.read_parquet(file)
-        if name.endswith(".jsonl"):
-            with file.open(encoding="utf-8") as lines:
-                return pd.DataFrame([json.loads(line) for line in lines if line.strip()])
-        # Text, or ids 1 and 01 would be one id.
-        return pd.read_csv(file, dtype={id_column: str})
-    except FileNotFoundError:
-        raise InputError(f"{file}: no such file") from None
-    except OSError as error:
-        raise OperationalError(f"{file}: {error}") from None
-    except ValueError as error:
-        raise InputError(f"{file}: cannot be read: {error}") from None
 
 
 def _print(

@@ -39,7 +39,7 @@ def decide(
     """Apply a gate: accept, abstain or fail, item by item. Labels are not needed."""
     from riskjudge.gate import load_gate
     from riskjudge.report import summarize
-    from riskjudge.report.render import report_table
+    from riskjudge.report.render import report_tables
     from riskjudge.tables import write_table
 
     fitted = load_gate(gate)
@@ -52,7 +52,8 @@ def decide(
     if as_json:
         options.print_json(summary.to_dict())
         return
-    options.show(report_table(summary, str(trace)), form)
+    for printed in report_tables(summary, str(trace)):
+        options.show(printed, form)
     if output is not None:
         typer.echo(f"outcomes written to {output}", err=True)
 
@@ -67,13 +68,14 @@ def report(
     """Coverage, FDR and every abstention, from outcomes with or without labels."""
     from riskjudge.outcomes import read_outcomes
     from riskjudge.report import summarize
-    from riskjudge.report.render import report_table
+    from riskjudge.report.render import report_tables
 
     summary = summarize(read_outcomes(outcomes), by=by, floor=floor)
     if as_json:
         options.print_json(summary.to_dict())
     else:
-        options.show(report_table(summary, str(outcomes)), form)
+        for printed in report_tables(summary, str(outcomes)):
+            options.show(printed, form)
 
 
 def sql(

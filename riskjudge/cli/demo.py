@@ -26,7 +26,7 @@ def demo(
 ) -> None:
     """Calibrate, decide, report and draw on a synthetic trace that ships with riskjudge."""
     from riskjudge.demo import SOURCE, run_demo
-    from riskjudge.report.render import certificate_table, report_table
+    from riskjudge.report.render import certificate_table, report_tables
 
     made = run_demo(
         output,
@@ -47,7 +47,8 @@ def demo(
         )
     else:
         options.show(certificate_table(certificate, SOURCE))
-        options.show(report_table(made.report, f"{SOURCE}, the items not calibrated on"))
+        for table in report_tables(made.report, f"{SOURCE}, the items not calibrated on"):
+            options.show(table)
         typer.echo(
             f"\n{len(made.files)} files are in {output}/: {', '.join(p.name for p in made.files)}"
         )

@@ -155,7 +155,11 @@ def show(table: Table, form: str = "terminal") -> None:
 
     match form:
         case "terminal":
-            Console().print(table.to_rich())
+            console = Console()
+            console.print(table.title, style="bold", highlight=False, soft_wrap=True)
+            console.print(table.to_rich())
+            for note in table.notes:
+                console.print(note, highlight=False, style="dim")
         case "markdown":
             typer.echo(table.to_markdown())
         case "latex":

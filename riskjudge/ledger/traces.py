@@ -11,6 +11,7 @@ from riskjudge.ledger.rows import Row
 from riskjudge.ledger.uncertainty import UNCERTAINTIES
 from riskjudge.trace import ModeColumns, Trace
 from riskjudge.verdict import (
+    UNDECIDED,
     Abstention,
     BooleanVerdict,
     Failure,
@@ -29,9 +30,8 @@ def to_trace(
     """Turn ledger rows into a trace: an item a row, an arm (judge and mode) a mode.
 
     Booleans stay what they are; of a pair, candidate a winning is 1. An abstention or a failure
-    leaves no verdict and says why. So does an undecided answer, which the trace counts as
-    `no_verdict` and marks in an extra column ``undecided1``, ``undecided2``, …; an item that an
-    arm has no row of, or no body for, is `no_verdict` too. Items without a body in every arm are
+    leaves no verdict and says why, and so does an undecided answer; an item that an arm has no row
+    of, or no body for, is `no_verdict`. Items without a body in every arm are
     left out: nobody was asked. Items of one `group` depend on one another; one without a group is
     a group of its own. `subset` is carried along.
 
@@ -82,7 +82,7 @@ def to_trace(
         cells = _arm_cells(arm, by_arm[arm], measure)
         for name in _CELL:
             data[f"{name}{number}"] = [cells.get(subject, {}).get(name) for subject in items]
-        names = [f"{name}{number}" for name in ("v", "u", "abstain", "failure")]
+        names = [f"{name}{number}" for name in _CELL]
         columns.append(ModeColumns(arm, *names))
     frame = pd.DataFrame(data, dtype=object)
     if all(value is None for value in data["group"]):
@@ -93,7 +93,7 @@ def to_trace(
 
 
 _ITEM = ("item_id", "label", "group", "subset")
-_CELL = ("v", "u", "abstain", "failure", "undecided")
+_CELL = ("v", "u", "why")
 
 
 def _items(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
@@ -143,10 +143,10 @@ def _cell(row: Row, measure: str) -> dict[str, Any]:
         case ScoreVerdict():
             raise InputError(f"row {row.id!r} holds a score; a trace needs a cut on it")
         case Abstention(reason):
-            return {"abstain": reason.value}
+            return {"why": reason.value}
         case Failure(kind, _):
-            return {"failure": kind.value}
+            return {"why": kind.value}
         case Undecided():
-            return {"undecided": True}
+            return {"why": UNDECIDED}
         case None:
             return {}

@@ -41,6 +41,17 @@ def rate_text(rate: Rate) -> str:
     return f"{percent(rate.value)} [{100 * rate.low:.1f}, {100 * rate.high:.1f}] ({rate.count}/{rate.of})"
 
 
+def short_rate(rate: Rate) -> str:
+    """A rate with its exact interval.
+
+    Examples
+    --------
+    >>> short_rate(Rate.from_counts(1, 4))
+    '25.0 % [0.6, 80.6]'
+    """
+    return rate_text(rate).rpartition(" (")[0]
+
+
 def certificate_table(certificate: Certificate, source: str = "") -> Table:
     """What was certified, on which counts."""
     c = certificate
@@ -90,29 +101,45 @@ def certificate_table(certificate: Certificate, source: str = "") -> Table:
     return Table(title, ("", ""), tuple(rows))
 
 
-def report_table(report: Report, source: str = "") -> Table:
-    """One column a segment, the whole first."""
-    names = ["all items", *(f"{report.by} = {value}" for value in report.segments)]
-    segments: list[Segment | Insufficient] = [report.whole, *report.segments.values()]
-    labels = [label for label, _ in _lines(report.whole, report)]
-    columns = [
-        [text for _, text in _lines(segment, report)]
-        if isinstance(segment, Segment)
-        else [f"insufficient: need {segment.need}, have {segment.have}", *[""] * (len(labels) - 1)]
-        for segment in segments
-    ]
-    if len(segments) > 4:  # many segments read better as rows
-        return Table(
-            _title("Report", source),
-            ("", *labels),
-            tuple((name, *column) for name, column in zip(names, columns, strict=True)),
-            _NOTES,
-        )
-    rows = tuple((label, *(column[i] for column in columns)) for i, label in enumerate(labels))
-    return Table(_title("Report", source), ("", *names), rows, _NOTES)
+def report_tables(report: Report, source: str = "") -> list[Table]:
+    """The whole in detail, and a row for each segment."""
+    title = f"Report on {source}" if source else "Report"
+    tables = [Table(title, ("", ""), tuple(_lines(report.whole)), _NOTES)]
+    if report.by is not None:
+        header = (report.by, "items", "accepted", "abstained", "failed", "coverage", "FDR")
+        rows = tuple((value, *_row(segment)) for value, segment in report.segments.items())
+        tables.append(Table(f"{title}, by {report.by}", header, rows, _NOTES))
+    return tables
 
 
 _NOTES = ("Intervals are exact (Clopper-Pearson), two-sided, 95 %.",)
+
+
+def _row(segment: Segment | Insufficient) -> tuple[str, ...]:
+    if isinstance(segment, Insufficient):
+        return (str(segment.have), f"insufficient: need {segment.need}", "", "", "", "")
+    counted = (segment.items, segment.accepted, segment.abstained, segment.failed)
+    return (*map(str, counted), percent(segment.coverage.value), short_rate(segment.fdr))
+
+
+def _lines(s: Segment) -> list[tuple[str, str]]:
+    lines = [("items", str(s.items)), ("accepted", str(s.accepted))]
+    lines += [(f"  in {mode}", str(count)) for mode, count in s.accepted_by.items()]
+    lines.append(("abstained", str(s.abstained)))
+    lines += [(f"  {reason}", str(count)) for reason, count in s.abstained_by.items()]
+    lines.append(("failed", str(s.failed)))
+    lines += [(f"  {kind}", str(count)) for kind, count in s.failed_by.items()]
+    if s.undecided:
+        lines.append(("undecided", str(s.undecided)))
+    if s.uncertified:
+        lines.append(("uncertified", str(s.uncertified)))
+    return [
+        *lines,
+        ("modes asked", str(s.asked)),
+        ("coverage", rate_text(s.coverage)),
+        ("FDR", rate_text(s.fdr)),
+        ("agreement", rate_text(s.agreement)),
+    ]
 
 
 def sweep_table(sweep: Sweep) -> Table:
@@ -175,28 +202,5 @@ def plan_table(plan: LabelPlan) -> Table:
     )
 
 
-def _lines(segment: Segment, report: Report) -> list[tuple[str, str]]:
-    s, whole = segment, report.whole
-    lines = [("items", str(s.items)), ("accepted", str(s.accepted))]
-    lines += [(f"  in {mode}", str(s.accepted_by.get(mode, 0))) for mode in whole.accepted_by]
-    lines.append(("abstained", str(s.abstained)))
-    lines += [(f"  {reason}", str(s.abstained_by.get(reason, 0))) for reason in whole.abstained_by]
-    lines.append(("failed", str(s.failed)))
-    lines += [(f"  {kind}", str(s.failed_by.get(kind, 0))) for kind in whole.failed_by]
-    if whole.uncertified:
-        lines.append(("uncertified", str(s.uncertified)))
-    lines += [
-        ("modes asked", str(s.asked)),
-        ("coverage", rate_text(s.coverage)),
-        ("FDR", rate_text(s.fdr)),
-        ("agreement", rate_text(s.agreement)),
-    ]
-    return lines
-
-
 def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items())
-
-
-def _title(what: str, source: str) -> str:
-    return f"{what} on {source}" if source else what

@@ -12,7 +12,7 @@ from riskjudge import binomial
 from riskjudge.errors import InputError
 from riskjudge.outcomes import Outcomes
 from riskjudge.trace import ABSENCES
-from riskjudge.verdict import AbstainReason
+from riskjudge.verdict import UNDECIDED, AbstainReason, FailureKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +50,15 @@ class Segment:
     Attributes
     ----------
     items : int
-        All items. ``items = accepted + abstained + failed``.
+        All items. ``items = accepted + abstained + undecided + failed``.
     accepted_by : mapping of str to int
         Accepted verdicts by mode.
     abstained_by : mapping of AbstainReason to int
         Abstentions by reason; a reason that did not occur is absent.
     failed_by : mapping of FailureKind to int
         Failures by kind; likewise.
+    undecided : int
+        Items on which the last mode asked found no preference.
     uncertified : int
         Accepted verdicts that an unfitted gate let through.
     asked : int
@@ -77,6 +79,7 @@ class Segment:
     abstained_by: Mapping[str, int]
     failed: int
     failed_by: Mapping[str, int]
+    undecided: int
     uncertified: int
     asked: int
     coverage: Rate
@@ -149,25 +152,20 @@ def _segment(outcomes: Outcomes) -> Segment:
     wrong = int(np.count_nonzero(outcomes.wrong))
     by_mode = np.bincount(outcomes.mode[accepted], minlength=len(outcomes.modes))
     why = np.bincount(outcomes.why_not[~accepted], minlength=len(ABSENCES))
-    n_reasons = len(AbstainReason)
+    reasons = {reason: int(m) for reason, m in zip(ABSENCES, why, strict=True) if m}
+    abstained_by = {r: m for r, m in reasons.items() if r in list(AbstainReason)}
+    failed_by = {r: m for r, m in reasons.items() if r in list(FailureKind)}
     n_accepted = int(np.count_nonzero(accepted))
     return Segment(
         items=len(outcomes),
         labelled=int(np.count_nonzero(outcomes.labels >= 0)),
         accepted=n_accepted,
         accepted_by={mode: int(m) for mode, m in zip(outcomes.modes, by_mode, strict=True)},
-        abstained=int(why[:n_reasons].sum()),
-        abstained_by={
-            str(r): int(m)
-            for r, m in zip(ABSENCES, why, strict=True)
-            if m and r in list(AbstainReason)
-        },
-        failed=int(why[n_reasons:].sum()),
-        failed_by={
-            str(r): int(m)
-            for r, m in zip(ABSENCES, why, strict=True)
-            if m and r not in list(AbstainReason)
-        },
+        abstained=sum(abstained_by.values()),
+        abstained_by=abstained_by,
+        failed=sum(failed_by.values()),
+        failed_by=failed_by,
+        undecided=reasons.get(UNDECIDED, 0),
         uncertified=int(np.count_nonzero(accepted & ~outcomes.certified)),
         asked=int(outcomes.asked.sum()),
         coverage=Rate.from_counts(n_accepted, len(outcomes)),

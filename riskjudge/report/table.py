@@ -52,17 +52,13 @@ class Table:
 
     def to_rich(self) -> RichTable:
         """For the terminal."""
+        from rich.box import SIMPLE_HEAD
         from rich.table import Table as RichTable
 
-        table = RichTable(
-            title=self.title,
-            title_justify="left",
-            caption="\n".join(self.notes) or None,
-            caption_justify="left",
-            title_style="bold",
-        )
+        table = RichTable(box=SIMPLE_HEAD, show_header=any(self.header))
+        numbers = any(self.header[1:])  # a list of names and values reads better from the left
         for i, name in enumerate(self.header):
-            table.add_column(name, justify="right" if i else "left", no_wrap=i > 0)
+            table.add_column(name, justify="right" if i and numbers else "left", overflow="fold")
         for row in self.rows:
             table.add_row(*row)
         return table
