@@ -1,0 +1,16 @@
+"""Shared by all tests: where the real data is, if it is here at all."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+REAL = Path(os.environ.get("RISKJUDGE_REAL", Path(__file__).parents[1] / ".." / "shared" / "real"))
+
+
+@pytest.fixture
+def real():
+    """Folder with public data that the project does not ship; skips where it is absent."""
+    if not REAL.is_dir():
+        pytest.skip("public data sets are not here; point RISKJUDGE_REAL at them")
+    return REAL.resolve()

@@ -1,0 +1,238 @@
+"""Gates: three states, every item accounted for, JSON that refuses damage, SQL that agrees."""
+
+import json
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from riskjudge.calibration import PROCEDURES, FixedSequence
+from riskjudge.errors import InputError, NotFittedError
+from riskjudge.gate import Router, SelectiveGate, load_gate
+from riskjudge.outcomes import Outcomes
+from riskjudge.report import summarize
+from riskjudge.tables import read_table, write_table
+from riskjudge.trace import Trace
+
+
+def make_trace(n=600, seed=0, *, rates=(0.4, 0.2), missing=0.05, unlabelled=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.random((n, len(rates)))
+    labels = rng.integers(0, 2, n)
+    verdicts = labels[:, None] ^ (rng.random(scores.shape) < np.array(rates) * scores)
+    gone = rng.random(scores.shape) < missing
+    scores[gone], verdicts[gone] = np.nan, -1
+    labels[n - unlabelled :] = -1
+    return Trace.from_arrays(scores, verdicts, labels)
+
+
+def test_params_and_clone():
+    router = Router(alpha=0.2, procedure=FixedSequence(steps=10), seed=3)
+    copy = clone(router)
+    assert copy.get_params() == router.get_params()
+    assert not copy.fitted
+    router.fit(make_trace())
+    assert not clone(router).fitted
+
+
+def test_an_unfitted_gate_lets_through_uncertified_or_declines():
+    trace = make_trace(missing=0.1)
+    passed = summarize(Router().decide(trace)).whole
+    assert passed.uncertified == passed.accepted == int((trace.verdicts[:, 0] >= 0).sum())
+    assert passed.failed == passed.items - passed.accepted
+    declined = summarize(Router(unfitted="abstain").decide(trace)).whole
+    assert declined.abstained_by == {"below_conformal": 600}
+    with pytest.raises(NotFittedError):
+        Router().to_sql()
+
+
+def test_a_fitted_gate_with_an_empty_region_declines_everything():
+    trace = make_trace(rates=(0.9, 0.9))
+    router = Router(alpha=0.05).fit(trace)
+    assert router.fitted
+    assert router.thresholds_ is None
+    whole = summarize(router.decide(trace)).whole
+    assert whole.abstained_by == {"below_conformal": 600}
+    assert whole.asked == 0
+    assert whole.fdr.value is None
+    assert router.to_sql() == "NULL"
+
+
+def test_every_item_is_accounted_for():
+    trace = make_trace(missing=0.2)
+    whole = summarize(Router(alpha=0.15).fit(trace).decide(trace)).whole
+    assert whole.accepted > 0
+    assert whole.failed > 0
+    assert whole.items == whole.accepted + whole.abstained + whole.failed + whole.undecided
+
+
+def test_reasons_of_the_last_mode_asked_stand():
+    rule = Router(alpha=0.2, procedure=FixedSequence(path=[(0.3, 0.3)])).fit(make_trace(2000))
+    assert rule.thresholds_.tolist() == [0.3, 0.3]
+    frame = pd.DataFrame(
+        [
+            ("sure at once", 1, 0.1, None, 1, 0.1, None),
+            ("sure with help", 1, 0.9, None, 1, 0.1, None),
+            ("never sure", 1, 0.9, None, 1, 0.9, None),
+            ("help split", 1, 0.9, None, None, None, "panel_split"),
+            ("split, then not sure", None, None, "panel_split", 1, 0.9, None),
+            ("help broke", 1, 0.9, None, None, None, "timeout"),
+            ("broke, then not sure", None, None, "parse", 1, 0.9, None),
+            ("broke, then sure", None, None, "parse", 1, 0.1, None),
+            ("no preference", 1, 0.9, None, None, None, "undecided"),
+        ],
+        columns=["item_id", "v1", "u1", "why1", "v2", "u2", "why2"],
+    )
+    out = rule.decide(Trace.from_frame(frame)).to_frame().set_index("item_id")
+    assert out["mode"].dropna().to_dict() == {
+        "sure at once": "mode1",
+        "sure with help": "mode2",
+        "broke, then sure": "mode2",
+    }
+    assert out["asked"].tolist() == [1, 2, 2, 2, 2, 2, 2, 2, 2]
+    assert out["abstain_reason"].dropna().to_dict() == {
+        "never sure": "below_conformal",
+        "help split": "panel_split",
+        "split, then not sure": "below_conformal",
+    }
+    assert out["failure"].dropna().to_dict() == {"help broke": "timeout", "broke, then not sure": "parse"}
+    assert out.index[out["undecided"]].tolist() == ["no preference"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_outcomes_round_trip(tmp_path, ending):
+    trace = make_trace(missing=0.2)
+    outcomes = Router(alpha=0.15).fit(trace).decide(trace)
+    path = tmp_path / f"outcomes.{ending}"
+    write_table(outcomes.to_frame(), path)
+    again = Outcomes.from_frame(read_table(path, text=["item_id"]))
+    assert summarize(again) == summarize(outcomes)
+
+
+@pytest.mark.parametrize("by_verdict", [False, True])
+@pytest.mark.parametrize("alpha", [0.15, 0.0001])
+def test_json_round_trip(tmp_path, by_verdict, alpha):
+    trace = make_trace(1500)
+    router = Router(alpha=alpha, by_verdict=by_verdict).fit(trace)
+    path = tmp_path / "gate.json"
+    router.save(path)
+    again = load_gate(path)
+    assert again.get_params() == router.get_params()
+    assert again.certificate_ == router.certificate_
+    assert again.fingerprint_ == trace.rows(trace.labelled).fingerprint()
+    assert again.decide(trace).to_frame().equals(router.decide(trace).to_frame())
+    stored = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert stored["rule"]["accepts"] == ("nothing" if alpha < 0.001 else "at_or_below_threshold")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_options_of_a_procedure_are_stored(tmp_path):
+    gate = SelectiveGate(alpha=0.3, procedure=FixedSequence(start=0.2)).fit(make_trace())
+    gate.save(tmp_path / "gate.json")
+    assert load_gate(tmp_path / "gate.json").procedure == gate.procedure
+
+
+def test_an_unfitted_gate_can_be_stored(tmp_path):
+    Router(unfitted="abstain").save(tmp_path / "gate.json")
+    again = load_gate(tmp_path / "gate.json")
+    assert not again.fitted
+    assert again.unfitted == "abstain"
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda text: text[: len(text) // 2], "damaged or not JSON"),
+        (lambda text: text.replace('"alpha": 0.15', '"alpha": 0.25'), "checksum does not match"),
+        (lambda text: text.replace('"format_version": 1', '"format_version": 2'), "Upgrade riskjudge"),
+        (lambda text: text.replace("riskjudge-gate", "other"), "format is not"),
+        (lambda text: "[]", "format is not"),
+    ],
+)
+def test_damaged_or_newer_files_are_refused(tmp_path, damage, says):
+    path = tmp_path / "gate.json"
+    Router(alpha=0.15).fit(make_trace()).save(path)
+    path.write_text(damage(path.read_text()))
+    with pytest.raises(InputError, match=says):
+        load_gate(path)
+
+
+@pytest.mark.parametrize("by_verdict", [False, True])
+def test_duckdb_agrees_with_decide(by_verdict):
+    trace = make_trace(1500, missing=0.1)
+    router = Router(alpha=0.15, by_verdict=by_verdict).fit(trace)
+    rows = trace.to_frame()
+    assert router.certificate_.certified
+    query = f"SELECT {router.to_sql()} AS mode, {router.to_sql('verdict')} AS verdict FROM rows"
+    assert len(rows) == 1500
+    answer = duckdb.sql(query).df()
+    expected = router.decide(trace).to_frame()
+    assert answer["mode"].where(answer["mode"].notna(), None).tolist() == expected["mode"].tolist()
+    assert answer["verdict"].fillna(-1).tolist() == expected["verdict"].fillna(-1).tolist()
+
+
+def test_unlabelled_rows_are_the_pool():
+    trace = make_trace(900, unlabelled=300)
+    router = Router(alpha=0.15).fit(trace)
+    assert (router.n_labelled_, router.n_pool_) == (600, 300)
+    assert router.certificate_.n + router.certificate_.n_reserved == 600
+    assert "serve as the unlabelled pool" in router.notes_[0]
+
+
+def test_a_pool_that_holds_calibration_items_is_refused():
+    trace = make_trace()
+    with pytest.raises(InputError, match="the pool holds the calibration item"):
+        Router().fit(trace, pool=trace.rows(np.arange(50)))
+
+
+def test_dependent_rows_are_refused_or_sampled():
+    trace = make_trace(400)
+    frame = trace.to_frame().assign(group=np.repeat(np.arange(100), 4))
+    grouped = Trace.from_frame(frame)
+    with pytest.raises(InputError, match="400 labelled items come from 100 groups"):
+        Router().fit(grouped)
+    router = Router(alpha=0.3, groups="sample").fit(grouped)
+    assert router.n_labelled_ == 100
+    assert router.fingerprint_ == Router(alpha=0.3, groups="sample").fit(grouped).fingerprint_
+    assert Trace.from_frame(frame.assign(group=np.arange(400))).group is not None
+    Router().fit(Trace.from_frame(frame.assign(group=np.arange(400))))
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [(np.full(50, -1), "no item has a label"), (np.ones(50, int), "all 50 labels are 1")],
+)
+def test_labels_that_cannot_calibrate_are_named(labels, says):
+    trace = Trace.from_arrays(np.random.default_rng(0).random((50, 1)), np.ones((50, 1), int), labels)
+    with pytest.raises(InputError, match=says):
+        SelectiveGate().fit(trace)
+
+
+def test_a_gate_over_one_mode():
+    trace = make_trace(1500)
+    second = SelectiveGate(alpha=0.15, mode="mode2").fit(trace)
+    assert second.modes_ == ("mode2",)
+    out = second.decide(trace)
+    assert set(out.to_frame()["mode"].dropna()) == {"mode2"}
+    with pytest.raises(InputError, match="no mode 'mode9'"):
+        SelectiveGate(mode="mode9").fit(trace)
+
+
+@pytest.mark.parametrize("name", sorted(PROCEDURES))
+def test_every_procedure_by_name_through_a_file(tmp_path, name):
+    trace = make_trace(800)
+    router = Router(alpha=0.2, procedure=name).fit(trace)
+    assert router.certificate_.procedure == name
+    router.save(tmp_path / "gate.json")
+    assert load_gate(tmp_path / "gate.json").certificate_ == router.certificate_
+
+
+def test_unknown_names_list_the_known_ones():
+    with pytest.raises(InputError, match="pointwise"):
+        Router(procedure="magic").fit(make_trace())
+    with pytest.raises(InputError, match="'refuse' or 'sample'"):
+        Router(groups="ignore").fit(make_trace())
+    with pytest.raises(InputError, match="'pass' or 'abstain'"):
+        Router(unfitted="shrug").decide(make_trace())
