@@ -44,7 +44,7 @@ class ExhaustiveSearch(Procedure):
                 "use one of the planned procedures"
             )
         level = self.level(sample, target)
-        n_hypotheses = int(np.prod([_candidates(column) + 1 for column in sample.scores.T])) - 1
+        n_hypotheses = _n_rules(sample)
         if n_hypotheses == 0:
             return nothing(0, level, n=sample.n)
         find = self._search_line if sample.n_modes == 1 else self._search_plane
@@ -184,8 +184,7 @@ class Bonferroni(ExhaustiveSearch):
             case Correction.PAPER:
                 return float(target.delta / max(sample.n, 1) ** k)
             case Correction.VALUES:
-                rules = int(np.prod([_candidates(column) + 1 for column in sample.scores.T])) - 1
-                return target.delta / max(rules, 1)
+                return target.delta / max(_n_rules(sample), 1)
             case _:
                 return float(
                     target.delta * (1 - target.alpha) ** k / max((sample.n + 1) ** k - 1, 1)
@@ -205,8 +204,12 @@ class Bonferroni(ExhaustiveSearch):
         return replace(chosen, assumptions=(note,))
 
 
-def _candidates(column: FloatArray) -> int:
-    return len(np.unique(column[~np.isnan(column)]))
+def _n_rules(sample: Sample) -> int:
+    """Rules over the distinct scores, without the one that accepts nothing."""
+    if sample.n_modes == 2:
+        rows, columns = sample.plane.shape
+        return rows * columns - 1
+    return len(np.unique(sample.scores[~np.isnan(sample.scores)]))
 
 
 def _closest(accepted: IntArray, errors: IntArray, level: float) -> tuple[int, int]:

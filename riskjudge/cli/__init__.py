@@ -47,25 +47,14 @@ for _commands in (demo, calibrating, deciding, judging, agreement):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with a code that means something."""
-    import click
-
     try:
-        code = app(args=arguments, standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        code = 2
-    except (click.Abort, KeyboardInterrupt):
-        typer.echo("interrupted", err=True)
-        code = 130
+        app(args=arguments)  # exits by itself: 0, a command's own code, or 2 for bad usage
     except OperationalError as error:
         typer.echo(f"riskjudge: {error}", err=True)
-        code = 3
+        sys.exit(3)
     except RiskJudgeError as error:
         typer.echo(f"riskjudge: {error}", err=True)
-        code = 2
-    except BrokenPipeError:
-        code = 0
+        sys.exit(2)
     except OSError as error:
         typer.echo(f"riskjudge: {error}", err=True)
-        code = 3
-    sys.exit(code if isinstance(code, int) else 0)
+        sys.exit(3)

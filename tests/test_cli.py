@@ -1,0 +1,167 @@
+"""The command line: what it prints, what it leaves behind, and what its exit codes mean."""
+
+import json
+
+import numpy as np
+import pytest
+
+from riskjudge.cli import main
+from riskjudge.tables import read_table, write_table
+from riskjudge.trace import Trace
+
+
+@pytest.fixture
+def trace_file(tmp_path):
+    rng = np.random.default_rng(0)
+    scores = rng.random((900, 2))
+    labels = rng.integers(0, 2, 900)
+    verdicts = labels[:, None] ^ (rng.random((900, 2)) < np.array([0.4, 0.2]) * scores)
+    path = tmp_path / "trace.csv"
+    frame = Trace.from_arrays(scores, verdicts, labels).to_frame()
+    write_table(frame.assign(topic=["x", "y", "y"] * 300), path)
+    return path
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    printed = capsys.readouterr()
+    return stop.value.code, printed.out, printed.err
+
+
+def test_calibrate_decide_report(capsys, tmp_path, trace_file):
+    gate, outcomes = tmp_path / "gate.json", tmp_path / "outcomes.parquet"
+    code, out, err = run(capsys, "calibrate", trace_file, "--alpha", 0.15, "-o", gate)
+    assert code == 0
+    assert "With confidence 95 %, at most 15 %" in " ".join(out.split())
+    assert "gate written to" in err
+    code, out, _ = run(capsys, "decide", gate, trace_file, "-o", outcomes, "--by", "topic")
+    assert code == 0
+    assert "below_conformal" in out
+    assert len(read_table(outcomes)) == 900
+    code, out, _ = run(capsys, "report", outcomes, "--by", "topic", "--floor", 400, "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert report["whole"]["items"] == 900
+    assert report["segments"]["x"] == {"need": 400, "have": 300, "status": "insufficient"}
+    assert report["segments"]["y"]["coverage"]["of"] == 600
+
+
+def test_nothing_certifies_is_exit_code_1(capsys, tmp_path, trace_file):
+    gate = tmp_path / "gate.json"
+    code, out, _ = run(capsys, "calibrate", trace_file, "--alpha", 0.001, "--json", "-o", gate)
+    assert code == 1
+    printed = json.loads(out)
+    assert printed["rule"] == {"accepts": "nothing"}
+    assert printed["certificate"]["shortfall"]["need"] > 900
+    code, out, _ = run(capsys, "decide", gate, trace_file, "--json")
+    assert code == 0
+    assert json.loads(out)["whole"]["fdr"]["value"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["calibrate", "absent.csv"], 2, "absent.csv: no such file"),
+        (["calibrate", "{trace}", "--alpha", "1.5"], 2, "alpha must lie strictly between 0 and 1"),
+        (["calibrate", "{trace}", "--procedure", "magic"], 2, "the procedures are pointwise"),
+        (["calibrate", "{trace}", "--mode", "m=v9,u9"], 2, "no column 'v9'"),
+        (["calibrate", "{trace}", "--where", "topic=z"], 2, "there are x, y"),
+        (["calibrate", "{trace}", "--set", "steps=3"], 2, "name it with --procedure"),
+        (["calibrate", "{trace}", "--procedure", "portfolio", "--set", "speed=3"], 2, "speed"),
+        (["calibrate", "{trace}", "--only", "mode1", "--max-retrieval", "0.5"], 2, "router"),
+        (["calibrate", "{trace}", "-o", "/no/such/folder/gate.json"], 3, "No such file"),
+        (["calibrate"], 2, "Missing argument"),
+        (["nonsense"], 2, "No such command"),
+        (["decide", "{trace}", "{trace}"], 2, "not a gate"),
+        (["report", "{trace}"], 2, "no column 'status'"),
+        (["sweep", "{trace}", "--alphas", "a,b"], 2, "--alphas takes numbers"),
+        (["sweep", "{trace}", "--splits", "1"], 2, "splits must be at least 2"),
+        (["plan", "--alpha", "0.1", "--error-rate", "0.2"], 1, ""),
+    ],
+)
+def test_bad_input_and_its_exit_code(capsys, trace_file, arguments, code, says):
+    given = [argument.format(trace=trace_file) for argument in arguments]
+    got, _, err = run(capsys, *given)
+    assert got == code
+    assert says in " ".join(err.replace("│", " ").split())
+    assert "Traceback" not in err
+
+
+def test_where_and_mode_names(capsys, trace_file):
+    code, out, _ = run(
+        capsys, "calibrate", trace_file, "--where", "topic=y", "--alpha", 0.3,
+        "--mode", "second=v2,u2", "--mode", "first=v1,u1", "--json",
+    )  # fmt: skip
+    printed = json.loads(out)
+    assert code == 0
+    assert list(printed["certificate"]["thresholds"]) == ["second", "first"]
+    assert printed["calibration"]["n_labelled"] == 600
+
+
+def test_sweep_and_plan(capsys, trace_file):
+    code, out, _ = run(
+        capsys, "sweep", trace_file, "--splits", 4, "--alphas", "0.1,0.3", "--jobs", 1,
+        "--procedure", "pointwise", "--json",
+    )  # fmt: skip
+    levels = json.loads(out)["levels"]
+    assert code == 0
+    assert [level["alpha"] for level in levels] == [0.1, 0.3]
+    assert levels[1]["coverage"] > 0.9
+    code, out, _ = run(capsys, "plan", "--alpha", 0.1, "--json")
+    assert (code, json.loads(out)["labels"]) == (0, 29)
+
+
+def test_sql_prints_a_case_expression(capsys, tmp_path, trace_file):
+    run(capsys, "calibrate", trace_file, "--alpha", 0.15, "-o", tmp_path / "gate.json")
+    code, out, _ = run(capsys, "sql", tmp_path / "gate.json", "--value", "verdict")
+    assert code == 0
+    assert out.startswith("CASE\n  WHEN")
+
+
+@pytest.mark.parametrize("form", ["markdown", "latex", "csv"])
+def test_every_format(capsys, trace_file, form):
+    code, out, _ = run(capsys, "calibrate", trace_file, "--alpha", 0.15, "--format", form)
+    assert code == 0
+    assert "upper bound" in out
+    assert run(capsys, "calibrate", trace_file, "--format", "word")[0] == 2
+
+
+def test_the_demo(capsys, tmp_path):
+    folder = tmp_path / "demo"
+    code, out, _ = run(capsys, "demo", "-o", folder, "--json")
+    made = json.loads(out)
+    assert code == 0
+    assert "synthetic" in made["source"]
+    assert made["certificate"]["guarantee"] == "high_probability"
+    for path in made["files"]:
+        assert (folder / path.split("/")[-1]).stat().st_size > 0
+    assert "synthetic" in (folder / "report.md").read_text()
+
+
+def test_real_traces(capsys, real, tmp_path):
+    """The commands on real files: what certifies does so with its counts, the rest says why not."""
+    gate = tmp_path / "gate.json"
+    code, out, _ = run(
+        capsys, "calibrate", real / "evouna_tq_qwen05b_two_mode.csv", "--alpha", 0.1, "--by-verdict",
+        "-o", gate, "--json",
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["certificate"]["accepted"] > 800
+    code, *_ = run(capsys, "calibrate", real / "evouna_nq_qwen05b_two_mode.csv", "--alpha", 0.1)
+    assert code == 1
+    judges = real / "llmbar_two_mode_by_judge.csv"
+    code, *_ = run(capsys, "calibrate", judges, "--where", "judge=ChatGPT", "--alpha", 0.2)
+    assert code == 1  # below chance: nothing should certify
+    code, _, err = run(capsys, "calibrate", judges)
+    assert code == 2
+    assert "row 420: the id" in err
+    answers = real / "openqa_nq301_bem_gpt4_human.csv"
+    code, _, err = run(capsys, "calibrate", answers, "--group", "question_id", "--alpha", 0.2)
+    assert code == 2
+    assert "301 groups" in err
+    code, _, err = run(
+        capsys, "calibrate", answers, "--group", "question_id", "--groups", "sample", "--alpha", 0.3
+    )
+    assert code in (0, 1)
+    assert "one item drawn at random" in err

@@ -1,0 +1,89 @@
+"""Reports: known counts, rates that are undefined and not zero, tables in four clothes."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from riskjudge.errors import InputError
+from riskjudge.outcomes import Outcomes
+from riskjudge.report import Insufficient, Rate, Table, summarize
+from riskjudge.report.render import certificate_table, report_tables
+
+
+def outcomes(rows):
+    columns = ("item_id", "mode", "verdict", "label", "abstain_reason", "failure", "undecided", "topic")
+    frame = pd.DataFrame([(f"i{k}", *row) for k, row in enumerate(rows)], columns=list(columns))
+    return Outcomes.from_frame(frame.assign(status="", certified=True, asked=1))
+
+
+KNOWN = [
+    ("one", 1, 1, None, None, False, "x"),
+    ("one", 0, 1, None, None, False, "x"),
+    ("two", 1, 1, None, None, False, "x"),
+    ("two", 1, None, None, None, False, "y"),
+    (None, None, 1, "below_conformal", None, False, "y"),
+    (None, None, 0, "panel_split", None, False, "y"),
+    (None, None, 0, None, "timeout", False, "y"),
+    (None, None, 0, None, None, True, "z"),
+]
+
+
+def test_known_counts():
+    whole = summarize(outcomes(KNOWN)).whole
+    assert whole.accepted_by == {"one": 2, "two": 2}
+    assert whole.abstained_by == {"panel_split": 1, "below_conformal": 1}
+    assert whole.failed_by == {"timeout": 1}
+    assert whole.undecided == 1
+    assert (whole.items, whole.accepted, whole.abstained, whole.failed) == (8, 4, 2, 1)
+    assert (whole.fdr.count, whole.fdr.of) == (1, 3)  # one accepted item has no label
+    assert whole.agreement.value == pytest.approx(2 / 3)
+    assert whole.coverage.value == 0.5
+
+
+def test_rates_over_nothing_are_undefined():
+    whole = summarize(outcomes(KNOWN[4:])).whole
+    assert whole.fdr == Rate(0, 0, None, None, None)
+    assert json.loads(json.dumps(whole.fdr.value)) is None
+    printed = report_tables(summarize(outcomes(KNOWN[4:])))[0].to_markdown()
+    assert "| FDR | undefined (0/0) |" in printed
+
+
+def test_segments_under_the_floor_are_insufficient():
+    report = summarize(outcomes(KNOWN), by="topic", floor=3)
+    assert report.segments["z"] == Insufficient(need=3, have=1)
+    assert report.segments["x"].fdr.of == 3
+    assert sum(s.items for s in report.segments.values() if not isinstance(s, Insufficient)) == 7
+    with pytest.raises(InputError, match="no column 'subject'"):
+        summarize(outcomes(KNOWN), by="subject")
+
+
+def test_a_row_that_contradicts_itself_is_named():
+    with pytest.raises(InputError, match="row 1: an item is accepted in a mode or carries one of"):
+        outcomes([("one", 1, 1, "panel_split", None, False, "x")])
+    with pytest.raises(InputError, match="row 2"):
+        outcomes([KNOWN[0], (None, None, 1, None, None, False, "x")])
+
+
+def test_tables_escape_what_their_format_needs():
+    table = Table("A_b & 10 %", ("", "x|y"), (("a_1", "5 % ± 1"),))
+    assert r"A\_b \& 10 \%" in table.to_latex()
+    assert r"a\_1 & 5 \% $\pm$ 1 \\" in table.to_latex()
+    assert r"x\|y" in table.to_markdown()
+    assert table.to_csv() == ",x|y\na_1,5 % ± 1\n"
+
+
+def test_a_certificate_in_words():
+    from riskjudge.calibration import FixedSequence, Sample
+
+    rng = np.random.default_rng(0)
+    scores = rng.random((500, 1))
+    wrong = rng.random((500, 1)) < 0.2 * scores
+    sample = Sample(scores, wrong.astype(int), np.zeros(500, int), ("judge",))
+    good = certificate_table(FixedSequence().certify(sample, 0.15, 0.05)).to_markdown()
+    assert "With confidence 95 %, at most 15 % of the verdicts that these thresholds accept are wrong." in good
+    assert "set aside" in good
+    none = certificate_table(FixedSequence().certify(sample, 0.001, 0.05)).to_markdown()
+    assert "| certified | no |" in none
+    assert "| need | 2995 accepted items without an error, at the least |" in none
