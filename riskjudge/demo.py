@@ -61,6 +61,7 @@ def run_demo(
         Told of each step.
     """
     import matplotlib as mpl
+    import matplotlib.pyplot as pyplot
     import numpy as np
 
     from riskjudge.files import replacing
@@ -71,7 +72,7 @@ def run_demo(
     from riskjudge.sweep import PAPER_ALPHAS, sweep
     from riskjudge.tables import write_table
 
-    mpl.use("Agg")
+    mpl.use("Agg")  # files only
     folder.mkdir(parents=True, exist_ok=True)
     trace = demo_trace()
     order = np.random.default_rng(seed).permutation(len(trace))
@@ -119,7 +120,9 @@ def run_demo(
     }
     for name, display in displays.items():
         path = folder / f"{name}.png"
-        save_figure(display.plot().figure_, path)
+        figure = display.plot().figure_
+        save_figure(figure, path)
+        pyplot.close(figure)
         files.append(path)
     return Demo(router, report, tuple(files))
 

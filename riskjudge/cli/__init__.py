@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-from riskjudge.cli import agreement, calibrating, deciding, demo, judging
+from riskjudge.cli import agreement, calibrating, deciding, demo, judging, modelling
 from riskjudge.errors import OperationalError, RiskJudgeError
 
 app = typer.Typer(
@@ -41,7 +41,7 @@ def _options(
     pass
 
 
-for _commands in (demo, calibrating, deciding, judging, agreement):
+for _commands in (demo, calibrating, deciding, judging, modelling, agreement):
     _commands.register(app)
 
 

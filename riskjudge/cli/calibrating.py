@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from riskjudge.cli import options
-from riskjudge.errors import InputError
 
 
 def register(app: typer.Typer) -> None:
@@ -131,7 +130,7 @@ def sweep(
         result = run(
             table,
             gate,
-            alphas=_levels(alphas),
+            alphas=options.levels(alphas),
             splits=splits,
             calibration_share=share,
             seed=seed,
@@ -170,13 +169,3 @@ def plan(
     else:
         options.show(plan_table(planned), form)
     raise typer.Exit(0 if planned.labels is not None else 1)
-
-
-def _levels(text: str) -> list[float]:
-    try:
-        levels = [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise InputError(f"--alphas takes numbers with commas between them, got {text!r}") from None
-    if not levels:
-        raise InputError("--alphas needs at least one level")
-    return levels

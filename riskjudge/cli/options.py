@@ -25,7 +25,7 @@ Modes = Annotated[
     list[str] | None,
     typer.Option(
         "--mode",
-        help="A mode as name=verdict,uncertainty; repeat it in the order of asking. [default: v1,u1 v2,u2 …]",
+        help="A mode as name=verdict,uncertainty; repeat it in the order of asking. By default v1,u1 v2,u2 …",
     ),
 ]
 ItemId = Annotated[str, typer.Option("--item-id", help="Column of the unique id.")]
@@ -40,7 +40,7 @@ Delta = Annotated[
 ]
 ProcedureName = Annotated[
     str | None,
-    typer.Option("--procedure", help="How thresholds are chosen. [default: the best valid one]"),
+    typer.Option("--procedure", help="How thresholds are chosen; the best valid way by default."),
 ]
 ProcedureOptions = Annotated[
     list[str] | None,
@@ -149,6 +149,17 @@ def make_gate(
     return Router(alpha, delta, max_retrieval=max_retrieval, **shared)
 
 
+def levels(text: str) -> list[float]:
+    """Risk levels from numbers with commas between them."""
+    try:
+        levels = [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise InputError(f"--alphas takes numbers with commas between them, got {text!r}") from None
+    if not levels:
+        raise InputError("--alphas needs at least one level")
+    return levels
+
+
 def show(table: Table, form: str = "terminal") -> None:
     """Print a table in one of its clothes."""
     from rich.console import Console
@@ -183,14 +194,21 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
         BarColumn,
         MofNCompleteColumn,
         Progress,
+        ProgressColumn,
+        Task,
         TextColumn,
         TimeRemainingColumn,
     )
+
+    class RateColumn(ProgressColumn):
+        def render(self, task: Task) -> str:
+            return f"{task.speed:.1f}/s" if task.speed else ""
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        RateColumn(),
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)

@@ -1,0 +1,304 @@
+"""``riskjudge plot``: pictures of traces, gates, outcomes and sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from riskjudge.cli import options
+from riskjudge.cli.options import levels
+
+if TYPE_CHECKING:
+    from riskjudge.gate import Router, SelectiveGate
+    from riskjudge.plots.display import Display
+    from riskjudge.sweep import Sweep
+    from riskjudge.trace import ModeColumns, Trace
+
+Output = Annotated[
+    list[Path] | None,
+    typer.Option("--output", "-o", help=".png, .pdf or .svg; repeatable; KIND.png by default."),
+]
+Title = Annotated[str | None, typer.Option(help="In place of the heading.")]
+Source = Annotated[
+    str | None,
+    typer.Option(
+        help="On what it was run, for the title (say if it is synthetic); the file by default."
+    ),
+]
+GateFile = Annotated[
+    Path | None, typer.Option("--gate", help="A gate that calibrate wrote, to be marked.")
+]
+GateAlpha = Annotated[
+    float, typer.Option(help="Risk level to draw; a gate given by --gate brings its own.")
+]
+GateDelta = Annotated[
+    float, typer.Option(help="Level of the bounds; a gate given by --gate brings its own.")
+]
+
+
+Alphas = Annotated[str, typer.Option(help="Risk levels, with commas between them.")]
+Procedures = Annotated[
+    list[str] | None,
+    typer.Option("--procedure", help="Repeat it to compare; the best valid one by default."),
+]
+Splits = Annotated[int, typer.Option(help="Random splits.")]
+Share = Annotated[float, typer.Option(help="Share of the labelled items to calibrate on.")]
+BandKind = Annotated[str, typer.Option(help="std, or quantiles (the central 80 %).")]
+Jobs = Annotated[int, typer.Option(help="Parallel jobs; -1 for one a core.")]
+PAPER_LEVELS = "0.05,0.10,0.15,0.20,0.25,0.30,0.35,0.40,0.45,0.50,0.55,0.60"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    plots = typer.Typer(help="Draw a trace, a gate or outcomes.", no_args_is_help=True)
+    plots.command("coverage")(
+        _over_levels(
+            "coverage",
+            "CoverageDisplay",
+            "Coverage at each risk level, over random splits of a labelled trace.",
+        )
+    )
+    plots.command("fdr")(
+        _over_levels(
+            "fdr",
+            "FDRDisplay",
+            "Test FDR at each risk level beside the diagonal, over random splits.",
+        )
+    )
+    plots.command("risk-coverage")(risk_coverage)
+    plots.command("plane")(plane)
+    plots.command("routing")(routing)
+    app.add_typer(plots, name="plot")
+
+
+def _over_levels(kind: str, display: str, text: str) -> Callable[..., None]:
+    """A command that sweeps risk levels and draws one of the displays of a sweep."""
+
+    def command(
+        trace: options.TraceFile,
+        output: Output = None,
+        alphas: Alphas = PAPER_LEVELS,
+        splits: Splits = 100,
+        share: Share = 0.5,
+        delta: options.Delta = 0.05,
+        procedures: Procedures = None,
+        by_verdict: options.ByVerdict = False,
+        only: options.Only = None,
+        band: BandKind = "std",
+        modes: options.Modes = None,
+        item_id: options.ItemId = "item_id",
+        label: options.Label = "label",
+        group: options.Group = None,
+        groups: options.Groups = "refuse",
+        where: options.Where = None,
+        seed: options.Seed = 0,
+        jobs: Jobs = -1,
+        title: Title = None,
+        source: Source = None,
+        as_json: options.AsJson = False,
+    ) -> None:
+        from riskjudge import plots
+        from riskjudge.plots.curves import known_band
+
+        files = _files(output, kind)
+        known_band(band)
+        table = options.load_trace(
+            trace, modes, item_id=item_id, label=label, group=group, where=where
+        )
+        gates = [
+            options.make_gate(
+                table,
+                alpha=0.1,
+                delta=delta,
+                procedure=options.procedure_from(procedure, None),
+                by_verdict=by_verdict,
+                groups=groups,
+                max_retrieval=None,
+                only=only,
+                seed=seed,
+            )
+            for procedure in procedures or (None,)
+        ]
+        swept = _sweeps(table, gates, levels(alphas), splits, share, seed, jobs)
+        drawn = getattr(plots, display).from_sweep(
+            *swept, band=band, source=_source(source, trace, where)
+        )
+        _draw(drawn, files, title, as_json)
+
+    command.__doc__ = text
+    return command
+
+
+def risk_coverage(
+    trace: options.TraceFile,
+    gate: GateFile = None,
+    output: Output = None,
+    alpha: GateAlpha = 0.1,
+    delta: GateDelta = 0.05,
+    by_verdict: options.ByVerdict = False,
+    only: options.Only = None,
+    modes: options.Modes = None,
+    item_id: options.ItemId = "item_id",
+    label: options.Label = "label",
+    group: options.Group = None,
+    groups: options.Groups = "refuse",
+    where: options.Where = None,
+    seed: options.Seed = 0,
+    title: Title = None,
+    source: Source = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Error rate against coverage, each mode and the router, with exact pointwise bounds."""
+    from riskjudge.plots import RiskCoverageDisplay
+
+    files = _files(output, "risk-coverage")
+    given = _load(gate)
+    table = options.load_trace(
+        trace, _columns(modes, given), item_id=item_id, label=label, group=group, where=where
+    )
+    if given is None:
+        given = options.make_gate(
+            table,
+            alpha=alpha,
+            delta=delta,
+            procedure=None,
+            by_verdict=by_verdict,
+            groups=groups,
+            max_retrieval=None,
+            only=only,
+            seed=seed,
+        )
+    where_from = _source(source, trace, where)
+    _draw(RiskCoverageDisplay.from_trace(table, given, source=where_from), files, title, as_json)
+
+
+def plane(
+    trace: options.TraceFile,
+    gate: GateFile = None,
+    output: Output = None,
+    alpha: GateAlpha = 0.1,
+    delta: GateDelta = 0.05,
+    modes: options.Modes = None,
+    item_id: options.ItemId = "item_id",
+    label: options.Label = "label",
+    group: options.Group = None,
+    groups: options.Groups = "refuse",
+    where: options.Where = None,
+    seed: options.Seed = 0,
+    title: Title = None,
+    source: Source = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """The error bound of each pair of thresholds of two modes, as a heat map."""
+    from riskjudge.gate import Router
+    from riskjudge.plots import ThresholdPlaneDisplay
+
+    files = _files(output, "plane")
+    given = _load(gate)
+    table = options.load_trace(
+        trace, _columns(modes, given), item_id=item_id, label=label, group=group, where=where
+    )
+    if given is None:
+        given = Router(alpha, delta, groups=groups, seed=seed)
+    display = ThresholdPlaneDisplay.from_trace(
+        table, given.alpha, given.delta, given, source=_source(source, trace, where)
+    )
+    _draw(display, files, title, as_json)
+
+
+def routing(
+    outcomes: Annotated[Path, typer.Argument(metavar="OUTCOMES", help="Written by decide.")],
+    output: Output = None,
+    by: Annotated[str | None, typer.Option(help="A bar for each value of this column too.")] = None,
+    floor: Annotated[int, typer.Option(help="Segments of fewer items get no bar.")] = 30,
+    title: Title = None,
+    source: Source = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """What became of the items: accepted by each mode, abstained by reason, failed."""
+    from riskjudge.outcomes import read_outcomes
+    from riskjudge.plots import RoutingDisplay
+
+    files = _files(output, "routing")
+    display = RoutingDisplay.from_outcomes(
+        read_outcomes(outcomes), by=by, floor=floor, source=_source(source, outcomes, None)
+    )
+    _draw(display, files, title, as_json)
+
+
+def _sweeps(
+    table: Trace,
+    gates: Sequence[Router | SelectiveGate],
+    alphas: Sequence[float],
+    splits: int,
+    share: float,
+    seed: int,
+    jobs: int,
+) -> list[Sweep]:
+    """One sweep for each gate, all on the same splits."""
+    from riskjudge.sweep import sweep
+
+    with options.progress_bar("splits", splits * len(gates)) as progress:
+        return [
+            sweep(
+                table,
+                gate,
+                alphas=alphas,
+                splits=splits,
+                calibration_share=share,
+                seed=seed,
+                n_jobs=jobs,
+                progress=_offset(progress, i * splits),
+            )
+            for i, gate in enumerate(gates)
+        ]
+
+
+def _offset(progress: Callable[[int], None], by: int) -> Callable[[int], None]:
+    return lambda done: progress(by + done)
+
+
+def _load(gate: Path | None) -> Router | SelectiveGate | None:
+    from riskjudge.gate import load_gate
+
+    return None if gate is None else load_gate(gate)
+
+
+def _columns(
+    modes: list[str] | None, gate: Router | SelectiveGate | None
+) -> list[str] | Sequence[ModeColumns] | None:
+    return modes or (gate.columns_ if gate is not None and gate.fitted else None)
+
+
+def _source(source: str | None, path: Path, where: Sequence[str] | None) -> str:
+    return source if source is not None else ", ".join([path.name, *(where or ())])
+
+
+def _files(output: Sequence[Path] | None, kind: str) -> list[Path]:
+    """Where the figure goes; a wrong ending is found before anything is computed."""
+    from riskjudge.plots.style import figure_format
+
+    files = list(output) if output else [Path(f"{kind}.png")]
+    for path in files:
+        figure_format(path)
+    return files
+
+
+def _draw(display: Display, files: list[Path], title: str | None, as_json: bool) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    display.plot(title=title).save(*files)
+    if as_json:
+        options.print_json(
+            {
+                "heading": title if title is not None else display.heading,
+                "details": display.details,
+                "files": [str(path) for path in files],
+            }
+        )
+    else:
+        typer.echo(f"{', '.join(map(str, files))} written", err=True)

@@ -1,0 +1,21 @@
+"""Pictures: one Display a file, computed apart from drawn.
+
+Each has ``from_*`` constructors that compute plain arrays, ``plot(ax=None)`` that draws them, and
+``save(*paths)`` that writes PNG, PDF or SVG. matplotlib is loaded by ``plot``, not before.
+"""
+
+from riskjudge.plots.coverage import CoverageDisplay
+from riskjudge.plots.fdr import FDRDisplay
+from riskjudge.plots.plane import ThresholdPlaneDisplay
+from riskjudge.plots.risk_coverage import RiskCoverageDisplay
+from riskjudge.plots.routing import RoutingDisplay
+from riskjudge.plots.style import save_figure
+
+__all__ = [
+    "CoverageDisplay",
+    "FDRDisplay",
+    "RiskCoverageDisplay",
+    "RoutingDisplay",
+    "ThresholdPlaneDisplay",
+    "save_figure",
+]
