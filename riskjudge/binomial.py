@@ -75,7 +75,8 @@ def p_value(errors: ArrayLike, accepted: ArrayLike, alpha: float) -> FloatArray:
     np.float64(0.0576)
     """
     w, m = _counts(errors, accepted)
-    return np.asarray(special.bdtr(w.astype(np.float64), m, check_level(alpha, "alpha")))[()]
+    p = special.bdtr(w.astype(np.float64), m, check_level(alpha, "alpha"))
+    return np.asarray(p, dtype=np.float64)[()]
 
 
 def certifies(errors: ArrayLike, accepted: ArrayLike, alpha: float, delta: float) -> BoolArray:
@@ -231,7 +232,7 @@ def first_certifying(w: IntArray, alpha: float, delta: float) -> IntArray:
         middle = (low + high) // 2
         ok = passes(middle)
         low, high = np.where(ok, low, middle), np.where(ok, middle, high)
-    return high
+    return np.asarray(high, dtype=np.int64)
 
 
 def _counts(errors: ArrayLike, accepted: ArrayLike) -> tuple[IntArray, IntArray]:

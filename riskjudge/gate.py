@@ -11,9 +11,17 @@ from sklearn.base import BaseEstimator
 
 from riskjudge import counts, outcomes
 from riskjudge.binomial import FloatArray
-from riskjudge.calibration import PROCEDURES, Certificate, Procedure, Sample, default_procedure
+from riskjudge.calibration import (
+    PROCEDURES,
+    Certificate,
+    FixedSequence,
+    Procedure,
+    Sample,
+    default_procedure,
+)
 from riskjudge.calibration.sample import scores_by_verdict
 from riskjudge.errors import InputError, NotFittedError
+from riskjudge.gate_path import PathSource, Vectors, vectors_of
 from riskjudge.outcomes import Outcomes
 from riskjudge.trace import ModeColumns, Trace, stack
 
@@ -36,6 +44,7 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
     alpha: float
     delta: float
     procedure: str | Procedure | None
+    path: PathSource | None
     by_verdict: bool
     groups: str
     max_retrieval: float | None
@@ -72,6 +81,8 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
             `groups`), or the pool holds labelled items.
         """
         prepared = self.prepare(trace, pool)
+        if self.path is not None:
+            vectors_of(self.path, prepared.labelled.fingerprint())  # refuses its own items
         self.certificate_ = self.certify(prepared.sample, self.alpha)
         self.columns_ = prepared.labelled.columns
         self.fingerprint_ = prepared.labelled.fingerprint()
@@ -109,7 +120,17 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
         return sample.by_verdict() if self.by_verdict else sample
 
     def procedure_for(self, n_modes: int) -> Procedure:
-        """The procedure that the gate's settings name, or the default."""
+        """The procedure that the gate's settings name, or the default.
+
+        A `path` is tested as a fixed sequence.
+        """
+        if self.path is not None:
+            if self.procedure not in (None, FixedSequence.name):
+                raise InputError(
+                    f"a path is tested as a {FixedSequence.name}; leave the procedure out, got "
+                    f"{self.procedure!r}"
+                )
+            return FixedSequence(path=vectors_of(self.path))
         if isinstance(self.procedure, Procedure):
             return self.procedure
         if self.procedure is None:
@@ -155,6 +176,15 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
     def fitted(self) -> bool:
         """Whether :meth:`fit` was called (or the gate was loaded fitted)."""
         return hasattr(self, "certificate_")
+
+    @property
+    def path_(self) -> Vectors:
+        """The tested sequence that the chosen thresholds stand on, at most 200 vectors.
+
+        Another gate may take it over: ``Router(path=this)``.
+        """
+        self._check_fitted()
+        return self.certificate_.path
 
     @property
     def modes_(self) -> tuple[str, ...]:
@@ -271,6 +301,10 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
         )
         return labelled.rows(np.sort(order[first]))
 
+    def __sklearn_clone__(self) -> Self:
+        # By default a gate given as `path` would be cloned too, and lose what it is given for.
+        return type(self)(**self.get_params(deep=False))
+
     def _check_fitted(self) -> None:
         if not self.fitted:
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(trace) first")
@@ -293,6 +327,11 @@ class SelectiveGate(_Gate):
         Which of the trace's modes; the first by default.
     procedure : str or Procedure, optional
         By name or as an object; the best valid one by default.
+    path : fitted gate, file name or list of threshold vectors, optional
+        Knowledge from elsewhere, in place of a procedure: the sequence that a gate fitted on *other*
+        items found worth testing is tested on these, in its order. No label is spent on finding an
+        order. The promise holds whatever the path is; coverage is good if the scores mean about the
+        same there and here.
     by_verdict : bool
         Give each verdict a threshold of its own.
     groups : {"refuse", "sample"}
@@ -330,6 +369,7 @@ class SelectiveGate(_Gate):
         *,
         mode: str | None = None,
         procedure: str | Procedure | None = None,
+        path: PathSource | None = None,
         by_verdict: bool = False,
         groups: str = "refuse",
         unfitted: str = "pass",
@@ -339,6 +379,7 @@ class SelectiveGate(_Gate):
         self.delta = delta
         self.mode = mode
         self.procedure = procedure
+        self.path = path
         self.by_verdict = by_verdict
         self.groups = groups
         self.unfitted = unfitted
@@ -355,7 +396,7 @@ class Router(_Gate):
 
     Parameters
     ----------
-    alpha, delta, procedure, by_verdict, groups, unfitted, seed
+    alpha, delta, procedure, path, by_verdict, groups, unfitted, seed
         As in :class:`SelectiveGate`.
     max_retrieval : float, optional
         Largest tolerated share of items sent past the first mode, certified together with the risk.
@@ -380,6 +421,7 @@ class Router(_Gate):
         delta: float = 0.05,
         *,
         procedure: str | Procedure | None = None,
+        path: PathSource | None = None,
         by_verdict: bool = False,
         groups: str = "refuse",
         max_retrieval: float | None = None,
@@ -389,6 +431,7 @@ class Router(_Gate):
         self.alpha = alpha
         self.delta = delta
         self.procedure = procedure
+        self.path = path
         self.by_verdict = by_verdict
         self.groups = groups
         self.max_retrieval = max_retrieval

@@ -17,6 +17,7 @@ from riskjudge.calibration import Certificate, Procedure
 from riskjudge.counts import NONE
 from riskjudge.errors import InputError
 from riskjudge.files import replacing
+from riskjudge.gate_path import vectors_of
 from riskjudge.trace import ModeColumns
 
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def gate_to_dict(gate: Any) -> dict[str, Any]:
     procedure = params["procedure"]
     if isinstance(procedure, Procedure):
         params["procedure"] = {"name": procedure.name, "options": procedure.options()}
+    if params["path"] is not None:
+        params["path"] = [list(vector) for vector in vectors_of(params["path"])]
     data: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -128,7 +131,7 @@ def sql_case(
     if value not in ("mode", "verdict"):
         raise InputError(f"value must be 'mode' or 'verdict', got {value!r}")
     lines = ["CASE"]
-    rows = [] if thresholds is None else thresholds.reshape(len(modes), -1)
+    rows = np.empty((0, 1)) if thresholds is None else thresholds.reshape(len(modes), -1)
     for mode, row in zip(modes, rows, strict=False):
         verdict, score = _quoted(mode.verdict), _quoted(mode.uncertainty)
         result = verdict if value == "verdict" else "'" + mode.name.replace("'", "''") + "'"

@@ -87,17 +87,18 @@ class Outcomes:
     @property
     def undecided(self) -> BoolArray:
         """Which items the last mode asked found no preference on."""
-        return self.why_not == _UNDECIDED
+        return np.equal(self.why_not, _UNDECIDED)
 
     @property
     def failed(self) -> BoolArray:
         """Which items failed."""
-        return self.why_not >= FIRST_FAILURE
+        return np.asarray(self.why_not >= FIRST_FAILURE)
 
     @property
     def wrong(self) -> BoolArray:
         """Which accepted verdicts contradict a label."""
-        return self.accepted & (self.labels >= 0) & (self.verdict != self.labels)
+        wrong: BoolArray = self.verdict != self.labels
+        return self.accepted & (self.labels >= 0) & wrong
 
     def rows(self, index: BoolArray) -> Outcomes:
         """The items where `index` is true."""
@@ -175,7 +176,6 @@ class Outcomes:
                 f"{source}, row {confused[0] + 1}: an item is accepted in a mode or carries one of the "
                 f"reasons {', '.join(ABSENCES)}"
             )
-        labels = frame["label"] if "label" in frame.columns else -1
         return cls(
             frame["item_id"].map(str).to_numpy(dtype=object),
             modes,
@@ -184,7 +184,7 @@ class Outcomes:
             why_not,
             frame["certified"].to_numpy(dtype=bool),
             frame["asked"].to_numpy(dtype=np.int64),
-            _codes(labels) if "label" in frame.columns else np.full(len(frame), -1),
+            _codes(frame["label"]) if "label" in frame.columns else np.full(len(frame), -1),
             frame.drop(columns=[*_COLUMNS, "label"], errors="ignore").reset_index(drop=True),
         )
 
@@ -267,14 +267,14 @@ def _outcomes(
 
 def used_modes(thresholds: FloatArray) -> BoolArray:
     """Which modes have a threshold, from an array of shape (K,) or (K, 2)."""
-    return np.atleast_2d((thresholds.reshape(len(thresholds), -1) > NONE).T).any(axis=0)
+    return np.asarray((thresholds.reshape(len(thresholds), -1) > NONE).any(axis=1))
 
 
 def _nullable(codes: IntArray) -> pd.api.extensions.ExtensionArray:
     import pandas as pd
 
-    return pd.array(np.where(codes < 0, None, codes), dtype="Int64")
+    return pd.arrays.IntegerArray(np.maximum(codes, 0), codes < 0)
 
 
 def _codes(column: pd.Series) -> IntArray:
-    return column.astype("Float64").fillna(-1).to_numpy(dtype=np.int64)
+    return np.asarray(column.astype("Float64").fillna(-1), dtype=np.int64)

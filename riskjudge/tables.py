@@ -103,7 +103,7 @@ def _read_csv(path: str | Path, text: set[str]) -> pd.DataFrame:
     }
     try:
         header = pd.read_csv(io.StringIO(content), nrows=0, **options).columns
-        return pd.read_csv(
+        frame: pd.DataFrame = pd.read_csv(
             io.StringIO(content),
             dtype=dict.fromkeys(text & set(header), str),
             # The id "NA" is an id; elsewhere it is a missing value.
@@ -111,6 +111,7 @@ def _read_csv(path: str | Path, text: set[str]) -> pd.DataFrame:
             na_values={name: [""] if name in text else _MISSING for name in header},
             **options,
         )
+        return frame
     except pd.errors.EmptyDataError:
         raise InputError(f"{path} is empty; a header and at least one row are needed") from None
     except (pd.errors.ParserError, ValueError) as error:

@@ -282,7 +282,7 @@ def default_modes(columns: Sequence[str], source: str = "the table") -> list[Mod
     >>> [mode.name for mode in default_modes(["item_id", "label", "v1", "u1", "v2", "u2"])]
     ['mode1', 'mode2']
     """
-    found = []
+    found: list[ModeColumns] = []
     while f"v{(k := len(found) + 1)}" in columns and f"u{k}" in columns:
         found.append(
             ModeColumns(f"mode{k}", f"v{k}", f"u{k}", f"why{k}" if f"why{k}" in columns else None)
@@ -397,11 +397,11 @@ class _Columns:
 def _nullable(codes: IntArray) -> Any:
     import pandas as pd
 
-    return pd.array(np.where(codes < 0, None, codes), dtype="Int64")
+    return pd.arrays.IntegerArray(np.maximum(codes, 0), codes < 0)
 
 
 def _positions(index: IntArray | BoolArray) -> IntArray:
-    return np.flatnonzero(index) if index.dtype == bool else index
+    return np.arange(len(index))[index] if index.dtype == bool else index.astype(np.int64)
 
 
 def stack(traces: Sequence[Trace]) -> Trace:

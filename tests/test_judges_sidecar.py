@@ -15,7 +15,7 @@ from riskjudge.judges import SidecarJudge
 from riskjudge.ledger import Item
 from riskjudge.verdict import AbstainReason, Winner, describe
 
-SINGLE = Item("q1", "Capital of Chad?", ("N'Djamena",), label=True, reference="N'Djamena")
+SINGLE = Item("q1", "Capital of Chad?", ("N'Djamena",), label=True, references=("N'Djamena",))
 PAIR = Item("q1", "Capital of Chad?", ("N'Djamena", "Abuja"), label=Winner.A)
 
 

@@ -1,16 +1,28 @@
 """Procedures: how a threshold vector is chosen, and what that choice guarantees."""
 
 from riskjudge.calibration.certificate import Certificate, Guarantee, Shortfall
+from riskjudge.calibration.conformal_selection import ConformalSelection
 from riskjudge.calibration.fixed_sequence import FixedSequence
+from riskjudge.calibration.holm_grid import HolmGrid
 from riskjudge.calibration.plan import Target
 from riskjudge.calibration.planning import LabelPlan, plan_labels
 from riskjudge.calibration.portfolio import Portfolio
 from riskjudge.calibration.procedure import Objective, PlannedProcedure, Procedure
 from riskjudge.calibration.sample import Sample
 from riskjudge.calibration.search import Bonferroni, Pointwise
+from riskjudge.calibration.split_fixed_sequence import SplitFixedSequence
 
 PROCEDURES: dict[str, type[Procedure]] = {
-    cls.name: cls for cls in (Pointwise, Bonferroni, FixedSequence, Portfolio)
+    cls.name: cls
+    for cls in (
+        Pointwise,
+        Bonferroni,
+        FixedSequence,
+        SplitFixedSequence,
+        Portfolio,
+        HolmGrid,
+        ConformalSelection,
+    )
 }
 """Every procedure by its name. A new one is added here."""
 
@@ -24,8 +36,10 @@ __all__ = [
     "PROCEDURES",
     "Bonferroni",
     "Certificate",
+    "ConformalSelection",
     "FixedSequence",
     "Guarantee",
+    "HolmGrid",
     "LabelPlan",
     "Objective",
     "PlannedProcedure",
@@ -34,6 +48,7 @@ __all__ = [
     "Procedure",
     "Sample",
     "Shortfall",
+    "SplitFixedSequence",
     "Target",
     "default_procedure",
     "plan_labels",

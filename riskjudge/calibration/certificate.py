@@ -72,6 +72,10 @@ class Certificate:
         Exact upper confidence bound of the error rate at `level`; None if nothing is accepted.
     shortfall : Shortfall or None
         Present if nothing was certified.
+    path : tuple of tuple of float or None
+        The tested sequence of threshold vectors that the chosen rule (or the one that came closest)
+        stands on, of more than 200 an even selection, first and last included. Another calibration
+        may take it over as a path fixed in advance.
     """
 
     procedure: str
@@ -91,6 +95,7 @@ class Certificate:
     assumptions: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     shortfall: Shortfall | None = None
+    path: tuple[tuple[float | None, ...], ...] = field(default=(), repr=False)
 
     @property
     def certified(self) -> bool:
@@ -112,6 +117,7 @@ class Certificate:
         return asdict(self) | {
             "guarantee": str(self.guarantee),
             "assumptions": list(self.assumptions),
+            "path": [list(vector) for vector in self.path],
         }
 
     @classmethod
@@ -124,5 +130,6 @@ class Certificate:
                 "guarantee": Guarantee(data["guarantee"]),
                 "assumptions": tuple(data["assumptions"]),
                 "shortfall": Shortfall(**shortfall) if shortfall else None,
+                "path": tuple(tuple(vector) for vector in data.get("path", ())),
             }
         )

@@ -114,7 +114,7 @@ class FixedSequence(PlannedProcedure):
             path = np.concatenate(([self.start], values[values > self.start]))
             return _single(sample, path[:, None])
         accepted = np.searchsorted(np.sort(sample.scores[:, 0]), values, side="right")
-        path = values[accepted >= self.start_accepted]
+        path = values[accepted >= (self.start_accepted or 0)]
         return _single(sample, path[:, None], assumptions=(MONOTONE,))
 
 

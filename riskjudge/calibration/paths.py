@@ -77,7 +77,8 @@ def quantile_path(pool: FloatArray, speeds: tuple[float, ...], coverages: FloatA
         inside = (index > 0) & (len(ordered[k]) > 0)
         path[inside, k] = ordered[k][np.minimum(index[inside], len(ordered[k])) - 1]
     keep = np.append(True, np.any(path[1:] != path[:-1], axis=1))[: len(path)]
-    return path[keep]
+    kept: FloatArray = path[keep]
+    return kept
 
 
 def pool_of(sample: Sample, reserve: float, seed: int) -> tuple[FloatArray, Sample, int]:

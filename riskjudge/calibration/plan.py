@@ -112,11 +112,17 @@ class Tested:
     counts: PathCounts
     levels: FloatArray
     first_level: float
+    chains: tuple[Chain, ...]
 
     @property
     def rejected(self) -> IntArray:
         """Indices of the certified vectors."""
         return np.flatnonzero(~np.isnan(self.levels))
+
+    def chain_of(self, i: int) -> FloatArray:
+        """The path of the chain that vector i stands on, shape (L, K)."""
+        ends = np.cumsum([len(chain.path) for chain in self.chains])
+        return self.chains[int(np.searchsorted(ends, i, side="right"))].path
 
 
 def rule_p_values(family_counts: PathCounts, sample: Sample, target: Target) -> FloatArray:
@@ -152,7 +158,7 @@ def run_family(family: Family, target: Target) -> Tested:
         p = rule_p_values(tallied, sample, target)
         lengths = [len(chain.path) for chain in family.chains]
         levels = _pass_weights(path, p, lengths, weights, delta)
-    return Tested(sample, tallied, levels, delta * max(weights))
+    return Tested(sample, tallied, levels, delta * max(weights), family.chains)
 
 
 def _passed(tallied: PathCounts, sample: Sample, target: Target, level: float) -> int:

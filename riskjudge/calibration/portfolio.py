@@ -43,14 +43,21 @@ class Portfolio(PlannedProcedure):
     def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
         pool, rest, taken = pool_of(sample, self.reserve, seed)
         coverages = coverage_levels(self.start_coverage, self.steps)
-        return Plan((Family(rest, preset_chains(pool, coverages)),), taken)
+        chains = preset_chains(pool, coverages, sample.columns_per_mode)
+        return Plan((Family(rest, chains),), taken)
 
 
-def preset_chains(pool: FloatArray, coverages: FloatArray) -> tuple[Chain, ...]:
-    """The portfolio's chains over a pool of shape (N, K)."""
+def preset_chains(
+    pool: FloatArray, coverages: FloatArray, columns_per_mode: int = 1
+) -> tuple[Chain, ...]:
+    """The portfolio's chains over a pool of shape (N, columns).
+
+    The columns of one mode (one for each verdict class) move together.
+    """
     chains = []
-    for speeds, weight in preset_speeds(pool.shape[1]):
-        path = quantile_path(pool, speeds, coverages)
+    for speeds, weight in preset_speeds(pool.shape[1] // columns_per_mode):
+        by_column = tuple(speed for speed in speeds for _ in range(columns_per_mode))
+        path = quantile_path(pool, by_column, coverages)
         if len(path):
             chains.append(Chain(path, weight))
     total = sum(chain.weight for chain in chains)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riskjudge import binomial, counts
-from riskjudge.binomial import FloatArray, IntArray
+from riskjudge.binomial import BoolArray, FloatArray, IntArray
 from riskjudge.calibration.certificate import Certificate, Guarantee, Shortfall
 from riskjudge.calibration.plan import Plan, Target, Tested, retrieval_calls, run_family
 from riskjudge.calibration.planning import accepted_needed
@@ -49,6 +49,7 @@ class Selection:
     most_accepted: int
     n_reserved: int = 0
     assumptions: tuple[str, ...] = ()
+    path: FloatArray | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +153,7 @@ def choose(
 def objective_keys(procedure: Procedure, path: PathCounts, sample: Sample) -> FloatArray:
     """Sort keys of each rule, larger is better, shape (L, 3)."""
     cost = retrieval_calls(path, sample)
+    keys: tuple[IntArray | BoolArray, ...]
     match Objective(procedure.objective):
         case Objective.CORRECT:
             keys = (path.accepted - path.errors, -cost, path.accepted)
@@ -177,6 +179,7 @@ def _selection(
         most_accepted=int(family.counts.accepted.max()),
         n_reserved=plan.n_reserved,
         assumptions=plan.assumptions,
+        path=family.chain_of(i),
     )
 
 
@@ -230,6 +233,7 @@ def draw_up(procedure: Procedure, chosen: Selection, sample: Sample, target: Tar
         assumptions=(SAME_POPULATION, *chosen.assumptions),
         options=procedure.options(),
         shortfall=None if certified else _shortfall(chosen, target),
+        path=_kept_path(chosen),
     )
 
 
@@ -241,6 +245,20 @@ SAME_POPULATION = (
 def encode(thresholds: Iterable[float]) -> list[float | None]:
     """Thresholds for JSON: "no threshold in this mode" is None, never an infinity."""
     return [None if t == counts.NONE else float(t) for t in thresholds]
+
+
+MOST_KEPT = 200
+"""Longest path that a certificate keeps."""
+
+
+def _kept_path(chosen: Selection) -> tuple[tuple[float | None, ...], ...]:
+    """The chain of the chosen rule, evenly thinned; the rule alone where there was no chain."""
+    path = chosen.path
+    if path is None:
+        path = np.empty((0, 0)) if chosen.thresholds is None else chosen.thresholds[None, :]
+    if len(path) > MOST_KEPT:
+        path = path[np.linspace(0, len(path) - 1, MOST_KEPT).round().astype(np.int64)]
+    return tuple(tuple(encode(vector)) for vector in path)
 
 
 def _statement(guarantee: Guarantee, target: Target, certified: bool) -> str:

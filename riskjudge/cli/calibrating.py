@@ -27,6 +27,14 @@ def calibrate(
     delta: options.Delta = 0.05,
     procedure: options.ProcedureName = None,
     settings: options.ProcedureOptions = None,
+    path: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="GATE",
+            help="Test the sequence of a gate fitted on other items, in place of a procedure: an order "
+            "that costs no labels.",
+        ),
+    ] = None,
     pool: Annotated[
         Path | None,
         typer.Option(
@@ -67,6 +75,7 @@ def calibrate(
         max_retrieval=max_retrieval,
         only=only,
         seed=seed,
+        path=path,
     ).fit(table, more)
     if output is not None:
         gate.save(output)

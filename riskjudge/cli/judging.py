@@ -1,4 +1,4 @@
-"""``riskjudge judge``, ``census``, ``reading``, ``trace``: ask judges, and read their answers."""
+"""``riskjudge census``, ``reading``, ``trace``: what judges say, counted and read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from riskjudge.errors import InputError, OperationalError
+from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
     from riskjudge.judges import Judge
@@ -26,42 +26,9 @@ _Need = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    app.command("judge")(judge)
     app.command("census")(census)
     app.command("reading")(reading)
     app.command("trace")(trace)
-
-
-def judge(
-    items: Annotated[Path, typer.Argument(help="Items, JSONL.")],
-    config: Annotated[Path, typer.Option(help="The judges, TOML.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The ledger, JSONL.")],
-    parquet: Annotated[Path | None, typer.Option(help="Write the fast copy, too.")] = None,
-    timings: Annotated[bool, typer.Option(help="Store when and how long.")] = True,
-    as_json: _AsJson = False,
-) -> None:
-    """Ask the judges of a configuration about every item, into a ledger.
-
-    A ledger that is already there goes on: answers stand, failures are asked again.
-    """
-    from riskjudge.judges import read_judges, run_into_ledger
-    from riskjudge.ledger import LedgerWriter, read_items, readings, write_parquet
-
-    judges, asked = read_judges(config), read_items(items)
-    with LedgerWriter(output) as ledger:
-        if ledger.repaired:
-            typer.echo(f"{output}: {ledger.repaired}", err=True)
-        appended = run_into_ledger(judges, asked, ledger, timings)
-        rows = ledger.rows
-    if parquet is not None:
-        write_parquet(parquet, rows)
-    arms = readings(rows, ("judge", "mode"))
-    _print_census(arms, as_json)
-    if rows and all(arm.failed == arm.items for arm in arms):
-        first = next(row.outcome for row in rows)
-        raise OperationalError(f"every judgement failed; the first: {first}")
-    if not as_json:
-        typer.echo(f"{appended} rows appended to {output}", err=True)
 
 
 def census(
@@ -99,7 +66,7 @@ def census(
         raise InputError("--strategy goes with --trials")
     assert llmbar is not None
     rows = _ask_scripted(llmbar, judges or ["first-slot"], seed)
-    _print_census(readings(rows, ("judge", "mode", *_columns(by)), need=need), as_json)
+    print_census(readings(rows, ("judge", "mode", *_columns(by)), need=need), as_json)
 
 
 def reading(
@@ -195,7 +162,7 @@ def _positions(rows: Iterable[Row], by: Sequence[str]) -> _Positions:
     return {segment: lean for segment, lean in found.items() if lean.share is not None}
 
 
-def _print_census(arms: Iterable[Reading], as_json: bool) -> None:
+def print_census(arms: Iterable[Reading], as_json: bool) -> None:
     from riskjudge.ledger import census_line
 
     if as_json:

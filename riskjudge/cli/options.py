@@ -131,12 +131,14 @@ def make_gate(
     max_retrieval: float | None,
     only: str | None,
     seed: int,
+    path: Path | None = None,
 ) -> Router | SelectiveGate:
     """An unfitted router, or a gate over one mode."""
     from riskjudge.gate import Router, SelectiveGate
 
     shared: dict[str, Any] = {
         "procedure": procedure,
+        "path": path,
         "by_verdict": by_verdict,
         "groups": groups,
         "seed": seed,

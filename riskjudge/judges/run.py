@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
+from queue import SimpleQueue
 
+from riskjudge.errors import InputError
 from riskjudge.judges.protocol import Judge, ask
 from riskjudge.ledger.items import Item
 from riskjudge.ledger.rows import Row
@@ -58,7 +61,12 @@ def judge_items(judges: Iterable[Judge], items: Iterable[Item]) -> Iterator[Row]
 
 
 def run_into_ledger(
-    judges: Iterable[Judge], items: Iterable[Item], ledger: LedgerWriter, timed: bool = True
+    judges: Iterable[Judge],
+    items: Iterable[Item],
+    ledger: LedgerWriter,
+    timed: bool = True,
+    workers: int = 1,
+    report: Callable[[int], None] = lambda done: None,
 ) -> int:
     """Ask every judge about every item that the ledger has no standing answer for.
 
@@ -69,20 +77,56 @@ def run_into_ledger(
     judges, items
         What to run on what.
     ledger
-        Takes each row as soon as it is there.
+        Takes each row as soon as it is there; rows that come in together share one sync.
     timed
-        Whether rows carry timings. Without them the same call leaves the same bytes.
+        Whether rows carry timings. Without them, and with one worker, the same call leaves the
+        same bytes.
+    workers
+        Judgements under way at once, in threads. Rows are stored in the order in which they finish.
+    report
+        Told the number of rows appended so far.
 
     Returns
     -------
     int
         The number of rows appended.
     """
-    items, done, appended = list(items), ledger.done, 0
-    for judge in judges:
-        for item in items:
-            if f"{judge.name}/{judge.mode}/{item.id}" in done:
-                continue
-            ledger.append(judge_item(judge, item, timed))
-            appended += 1
+    items, done = list(items), ledger.done
+    jobs = [
+        (judge, item)
+        for judge in judges
+        for item in items
+        if f"{judge.name}/{judge.mode}/{item.id}" not in done
+    ]
+    if workers < 1:
+        raise InputError(f"at least one worker is needed, got {workers!r}")
+    appended = 0
+    for rows in _in_turn(jobs, timed) if workers == 1 else _at_once(jobs, timed, workers):
+        ledger.append(*rows)
+        appended += len(rows)
+        report(appended)
     return appended
+
+
+def _in_turn(jobs: Sequence[tuple[Judge, Item]], timed: bool) -> Iterator[list[Row]]:
+    for judge, item in jobs:
+        yield [judge_item(judge, item, timed)]
+
+
+def _at_once(jobs: Sequence[tuple[Judge, Item]], timed: bool, workers: int) -> Iterator[list[Row]]:
+    """Rows as they come in; where several have come in since the last look, together."""
+    finished: SimpleQueue[Future[Row]] = SimpleQueue()
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="judge")
+    left = len(jobs)
+    try:
+        for judge, item in jobs:
+            pool.submit(judge_item, judge, item, timed).add_done_callback(finished.put)
+        while left:
+            futures = [finished.get()]
+            while not finished.empty():
+                futures.append(finished.get())
+            left -= len(futures)
+            yield [future.result() for future in futures]
+    finally:
+        # Stopped early: what has not begun is dropped, what is under way is waited for.
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -40,8 +40,9 @@ class Item:
         What a reading may be split by.
     group
         Items of one group depend on one another (several answers to one question, say).
-    reference
-        A gold answer, for judges that are allowed to see one.
+    references
+        Gold answers, any of which is right: for admission functions, and for judges that are
+        allowed to see them.
     ledger_abstain_reason
         Why an earlier judge declined this item: provenance, not an outcome of this run.
 
@@ -60,7 +61,7 @@ class Item:
     label: Label | None = None
     subset: str | None = None
     group: str | None = None
-    reference: str | None = None
+    references: tuple[str, ...] = ()
     ledger_abstain_reason: AbstainReason | None = None
 
     def __post_init__(self) -> None:
@@ -78,6 +79,11 @@ class Item:
                 f"item {self.id!r}: the label of {len(self.responses)} response(s) is {right}, "
                 f"got {self.label!r}"
             )
+
+    @property
+    def reference(self) -> str | None:
+        """The first gold answer, if there is one."""
+        return self.references[0] if self.references else None
 
     @property
     def has_body(self) -> bool:
@@ -105,9 +111,10 @@ class Item:
 def read_items(path: str | Path) -> list[Item]:
     """Read items from a JSONL file.
 
-    A line holds `id`, `prompt`, and `response` (a text) or `responses` (two texts); a null
-    response is a missing body. Optional: `label` (true/false, or "a"/"b" for a pair), `subset`,
-    `group`, `reference`, `ledger_abstain_reason`. Other fields are left alone.
+    A line holds `id`, `prompt` (or `question`), and `response` (or `candidate`: a text) or
+    `responses` (two texts); a null response is a missing body. Optional: `label` (true/false, or
+    "a"/"b" for a pair), `subset`, `group`, `reference` (a text) or `references` (a list of them),
+    `ledger_abstain_reason`. Other fields are left alone.
 
     Raises
     ------
@@ -142,6 +149,7 @@ def _records(path: str | Path) -> Iterator[tuple[int, Any]]:
 def _item(record: Any) -> Item:
     if not isinstance(record, dict):
         raise InputError("an item is a JSON object")
+    record = _spelled_out(record)
     if "responses" in record:
         responses = record["responses"]
         if not isinstance(responses, list):
@@ -149,7 +157,7 @@ def _item(record: Any) -> Item:
     elif "response" in record:
         responses = [record["response"]]
     else:
-        raise InputError("no `response` and no `responses`")
+        raise InputError("no `response` (or `candidate`) and no `responses`")
     texts = tuple("" if text is None else text for text in responses)
     if not all(isinstance(text, str) for text in texts):
         raise InputError("a response is a text or null")
@@ -163,9 +171,29 @@ def _item(record: Any) -> Item:
         label=_label(record.get("label"), len(texts)),
         subset=record.get("subset"),
         group=record.get("group"),
-        reference=record.get("reference"),
+        references=_references(record),
         ledger_abstain_reason=abstain_reason(record.get("ledger_abstain_reason")),
     )
+
+
+def _spelled_out(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with question-answering's own words for the fields replaced by the general ones."""
+    for word, name in (("question", "prompt"), ("candidate", "response")):
+        if word in record:
+            if name in record:
+                raise InputError(f"both `{word}` and `{name}`; they mean the same")
+            record = {**record, name: record[word]}
+    return record
+
+
+def _references(record: dict[str, Any]) -> tuple[str, ...]:
+    given = record.get("references")
+    if given is None:
+        one = record.get("reference")
+        return () if one is None else (one,)
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+        raise InputError(f"`references` is a list of texts, got {given!r}")
+    return tuple(given)
 
 
 def _label(value: Any, responses: int) -> Label | None:

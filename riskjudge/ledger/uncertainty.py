@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from riskjudge.uncertainty.entropy import binary_entropy
 from riskjudge.verdict import Outcome
 
 
@@ -83,10 +84,27 @@ def cut_nearness(judged: Judged) -> float | None:
     return 1.0 - abs(score - cut) / longest if longest > 0 else 1.0
 
 
+def predictive_entropy(judged: Judged) -> float | None:
+    """Entropy, in nats, of a model's belief that its answer is true.
+
+    The belief is read off the verdict token, or is the share of samples that said true.
+
+    Examples
+    --------
+    >>> from riskjudge.judges import Judgement
+    >>> from riskjudge.verdict import BooleanVerdict
+    >>> round(predictive_entropy(Judgement(BooleanVerdict(True), disclosure={"p_true": 0.9})), 4)
+    0.3251
+    """
+    p = judged.disclosure.get("p_true")
+    return None if p is None else binary_entropy(p)
+
+
 UNCERTAINTIES: Mapping[str, Callable[[Judged], float | None]] = {
     "confidence": confidence_gap,
     "dissent": dissent,
     "preference_entropy": preference_entropy,
     "cut": cut_nearness,
+    "predictive_entropy": predictive_entropy,
 }
 """The measures by the name a configuration or a command gives them."""

@@ -67,7 +67,7 @@ def certificate_table(certificate: Certificate, source: str = "") -> Table:
         ),
         ("rules tested", f"up to {c.n_hypotheses}"),
     ]
-    if c.thresholds is not None and c.level is not None:
+    if c.thresholds is not None:
         rows += [
             (f"threshold, {mode}", "none (mode not used)" if t is None else f"≤ {t:.6g}")
             for mode, t in c.thresholds.items()
@@ -76,8 +76,9 @@ def certificate_table(certificate: Certificate, source: str = "") -> Table:
             ("coverage", f"{percent(c.coverage)} ({c.accepted}/{c.n})"),
             ("accepted by", _listed(c.accepted_by)),
             ("errors", f"{c.errors} of {c.accepted} accepted ({percent(c.fdr)})"),
-            ("upper bound", f"{percent(c.upper_bound, 2)} at level {c.level:.3g}"),
         ]
+        if c.level is not None:  # expectation control has no bound for this one calibration
+            rows.append(("upper bound", f"{percent(c.upper_bound, 2)} at level {c.level:.3g}"))
     elif c.shortfall is not None:
         s = c.shortfall
         rows += [

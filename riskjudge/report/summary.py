@@ -134,8 +134,8 @@ def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int = 30) -> 
     whole = _segment(outcomes)
     if by is None:
         return Report(whole)
-    values = outcomes.column(by).astype("object")
-    values = values.where(values.notna(), "(missing)").map(str).to_numpy()
+    column = outcomes.column(by).astype("object")
+    values = column.where(column.notna(), "(missing)").map(str).to_numpy()
     segments: dict[str, Segment | Insufficient] = {}
     for value in sorted(set(values)):
         inside = values == value
