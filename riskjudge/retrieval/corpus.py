@@ -1,0 +1,135 @@
+"""Passages on this machine: a JSONL file, or a folder of text files cut into paragraphs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from riskjudge.errors import InputError
+from riskjudge.files import open_text
+
+PARAGRAPH_WORDS = 120
+"""Paragraphs of a text file are joined up to this many words; a longer one stays whole."""
+
+_TEXT_ENDINGS = (".txt", ".md")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A passage that can be found; `url` names it and is unique in its corpus."""
+
+    title: str
+    text: str
+    url: str
+
+
+def read_corpus(path: str | Path) -> list[Document]:
+    """Read the passages of a file or a folder.
+
+    Parameters
+    ----------
+    path
+        A JSONL file, a line an object with `text` (or `snippet`), and optionally `title` and
+        `url` (or `id`; by default the file's name and line). Or a folder: every ``.jsonl`` below
+        it, and every ``.txt`` and ``.md``, cut at blank lines; hidden ones are left out.
+
+    Raises
+    ------
+    InputError
+        Naming the file and line: broken JSON, a missing text, a URL that occurs twice; or if
+        there is no passage at all.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "chad.txt").write_text("The capital is N'Djamena.")
+    >>> read_corpus(folder)
+    [Document(title='chad', text="The capital is N'Djamena.", url='chad.txt#1')]
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path}: no such file or folder of passages")
+    seen: set[str] = set()
+    documents = []
+    for where, document in _folder(path) if path.is_dir() else _jsonl(path, path.name):
+        if document.url in seen:
+            raise InputError(f"{where}: duplicate passage {document.url!r}")
+        seen.add(document.url)
+        documents.append(document)
+    if not documents:
+        raise InputError(f"{path}: no passage in it; .jsonl, .txt and .md files are read")
+    return documents
+
+
+def fingerprint(documents: Iterable[Document]) -> str:
+    """SHA-256 over all that the passages say, in their order."""
+    digest = hashlib.sha256()
+    for document in documents:
+        line = json.dumps([document.title, document.text, document.url])
+        digest.update(line.encode() + b"\n")
+    return digest.hexdigest()
+
+
+def _folder(folder: Path) -> Iterator[tuple[str, Document]]:
+    for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).parts):
+        inside = path.relative_to(folder)
+        if any(part.startswith(".") for part in inside.parts) or not path.is_file():
+            continue
+        name = inside.as_posix()
+        if path.suffix == ".jsonl":
+            yield from _jsonl(path, name)
+        elif path.suffix in _TEXT_ENDINGS:
+            with open_text(path) as file:
+                text = file.read()
+            for number, paragraph in enumerate(_paragraphs(text), start=1):
+                yield str(path), Document(path.stem, paragraph, f"{name}#{number}")
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    """Paragraphs, short neighbours joined."""
+    held: list[str] = []
+    for block in text.replace("\r\n", "\n").split("\n\n"):
+        words = block.split()
+        if held and len(held) + len(words) > PARAGRAPH_WORDS:
+            yield " ".join(held)
+            held = []
+        held += words
+    if held:
+        yield " ".join(held)
+
+
+def _jsonl(path: Path, name: str) -> Iterator[tuple[str, Document]]:
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            where = f"{path}, line {number}"
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{where}: not JSON ({error})") from None
+            yield where, _document(record, f"{name}#{number}", where)
+
+
+def _document(record: Any, default_url: str, where: str) -> Document:
+    if not isinstance(record, dict):
+        raise InputError(f"{where}: a passage is a JSON object with a `text`")
+
+    def field(*names: str) -> str:
+        for name in names:
+            value = record.get(name)
+            if value is not None:
+                if not isinstance(value, str):
+                    raise InputError(f"{where}: `{name}` is a text, got {value!r}")
+                return value
+        return ""
+
+    text = field("text", "snippet")
+    if not text.strip():
+        raise InputError(f"{where}: a passage needs a `text` (or `snippet`) that is not blank")
+    return Document(field("title"), text, field("url", "id") or default_url)

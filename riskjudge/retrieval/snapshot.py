@@ -1,0 +1,294 @@
+"""Snapshots: what a source answered, when, and in which order; kept, replayed, never mixed.
+
+A snapshot is a JSONL file, one search a line::
+
+    {"query": "…", "time": "2026-01-31T12:00:00+00:00", "retriever": "tavily:…", "k": 3,
+     "results": [{"rank": 1, "title": "…", "snippet": "…", "url": "…"}]}
+
+A query stands in it once: two answers to one query are two snapshots. A search that failed is not
+in it, so recording again asks for exactly what is missing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from riskjudge.errors import InputError, OperationalError
+from riskjudge.files import open_text
+from riskjudge.retrieval.passage import Passage, RetrievalError, Retriever, check_search
+from riskjudge.verdict import FailureKind
+
+try:
+    import fcntl
+except ImportError:  # no advisory locks on this platform
+    _LOCKS = False
+else:
+    _LOCKS = True
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One search as it was answered: `k` passages were asked for at `time` (ISO 8601)."""
+
+    query: str
+    time: str
+    retriever: str
+    k: int
+    passages: tuple[Passage, ...]
+
+    def top(self, k: int) -> list[Passage]:
+        """The best `k`; `InputError` if fewer were asked for, because the rest is unknown."""
+        if k > self.k:
+            raise InputError(
+                f"the search {self.query!r} was recorded with k={self.k}, and {k} passages are "
+                f"wanted; record a new snapshot with k={k}, or ask for at most {self.k}"
+            )
+        return list(self.passages[:k])
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A file of recorded searches, replayed offline.
+
+    Attributes
+    ----------
+    name : str
+        The file's name.
+    searches : mapping of str to Search
+        By query.
+    fingerprint : str
+        SHA-256 over the file's lines.
+    """
+
+    name: str
+    searches: Mapping[str, Search]
+    fingerprint: str
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        """What the source answered when the snapshot was taken.
+
+        Raises
+        ------
+        RetrievalError
+            ``status``, if this query was never answered: that is a gap and no empty answer.
+        InputError
+            If more passages are wanted than were recorded.
+        """
+        check_search(query, k)
+        found = self.searches.get(query)
+        if found is None:
+            raise RetrievalError(FailureKind.STATUS, f"{self.name} has no search {query!r}")
+        return found.top(k)
+
+    def describe(self) -> str:
+        """The file by name and fingerprint."""
+        return f"snapshot:{self.name}@{self.fingerprint[:12]}"
+
+
+def read_snapshot(path: str | Path) -> Snapshot:
+    """Read a snapshot.
+
+    Raises
+    ------
+    InputError
+        Naming the line: broken JSON, a missing or wrong field, a query that occurs twice.
+    """
+    searches: dict[str, Search] = {}
+    digest = hashlib.sha256()
+    with open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                found = _search(json.loads(line))
+                if found.query in searches:
+                    raise InputError(f"duplicate query {found.query!r}")
+            except InputError as error:
+                raise InputError(f"{path}, line {number}: {error}") from None
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{path}, line {number}: not JSON ({error})") from None
+            searches[found.query] = found
+            digest.update(line.strip().encode() + b"\n")
+    return Snapshot(Path(path).name, searches, digest.hexdigest())
+
+
+class Recorder:
+    """A source whose answers are kept in a snapshot file as they come.
+
+    A query that the file already answers is replayed from it, so a recording that was interrupted
+    goes on where it stopped. A failed search is not kept. Safe for several threads; one process
+    at a time.
+
+    Parameters
+    ----------
+    retriever
+        The source.
+    path
+        The snapshot; made if it does not exist.
+    clock
+        Gives the time of a search; tests pass another.
+
+    Raises
+    ------
+    InputError
+        If the file holds answers of another source, or is damaged other than in its last line.
+    OperationalError
+        If another process is recording into it, or the disk refuses a write.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from riskjudge.retrieval.bm25 import BM25Retriever
+    >>> from riskjudge.retrieval.corpus import Document
+    >>> source = BM25Retriever([Document("Togo", "The capital is Lomé.", "u1")])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "snapshot.jsonl"
+    >>> with Recorder(source, path) as recorder:
+    ...     live = recorder.search("capital of Togo", 3)
+    >>> read_snapshot(path).search("capital of Togo", 3) == live
+    True
+    """
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        path: str | Path,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.path = Path(path)
+        self._retriever, self._clock = retriever, clock
+        self._mutex = threading.Lock()
+        try:
+            self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115  # closed by close()
+        except OSError as error:
+            raise OperationalError(f"{path} cannot be written: {error.strerror}") from None
+        try:
+            self._lock()
+            self._cut_torn_line()
+            self._searches = dict(read_snapshot(self.path).searches)
+            self._refuse_other_sources()
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def searches(self) -> Mapping[str, Search]:
+        """What has been recorded so far, by query."""
+        return dict(self._searches)
+
+    def search(self, query: str, k: int) -> list[Passage]:
+        """Replay the query if it is recorded, else ask the source and record its answer."""
+        check_search(query, k)
+        found = self._searches.get(query)
+        if found is None:
+            time = self._clock().isoformat(timespec="seconds")
+            passages = tuple(self._retriever.search(query, k))
+            found = self._record(Search(query, time, self._retriever.describe(), k, passages))
+        return found.top(k)
+
+    def describe(self) -> str:
+        """The source's own description: what was recorded is what it said."""
+        return self._retriever.describe()
+
+    def _record(self, search: Search) -> Search:
+        line = json.dumps(_record(search), ensure_ascii=False, separators=(",", ":")) + "\n"
+        with self._mutex:
+            # Another thread may have asked the same question meanwhile; the first answer stands.
+            if search.query not in self._searches:
+                self._append(line.encode())
+                self._searches[search.query] = search
+            return self._searches[search.query]
+
+    def _append(self, data: bytes) -> None:
+        end = os.fstat(self._file.fileno()).st_size
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[self._file.write(view) :]
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            self._file.truncate(end)
+            raise OperationalError(f"{self.path}: the write failed: {error.strerror}") from None
+
+    def _lock(self) -> None:
+        if not _LOCKS:
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise OperationalError(f"{self.path} is being written by another process") from None
+
+    def _cut_torn_line(self) -> None:
+        """A last line without its line feed was being written when the process died."""
+        self._file.seek(0)
+        content = self._file.read()
+        self._file.truncate(content.rfind(b"\n") + 1)
+
+    def _refuse_other_sources(self) -> None:
+        own = self._retriever.describe()
+        for search in self._searches.values():
+            if search.retriever != own:
+                raise InputError(
+                    f"{self.path} holds answers of {search.retriever!r}, and this is {own!r}; "
+                    "a snapshot has one source, so record into a new file"
+                )
+
+    def close(self) -> None:
+        """Close the file and give up the lock."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _record(search: Search) -> dict[str, Any]:
+    return {
+        "query": search.query,
+        "time": search.time,
+        "retriever": search.retriever,
+        "k": search.k,
+        "results": [asdict(passage) for passage in search.passages],
+    }
+
+
+def _search(record: Any) -> Search:
+    """Admit a stored line, or say what is wrong with it."""
+    if not isinstance(record, dict):
+        raise InputError("a search is a JSON object")
+    for name, kind in (("query", str), ("time", str), ("retriever", str), ("k", int)):
+        if not isinstance(record.get(name), kind) or isinstance(record.get(name), bool):
+            raise InputError(f"`{name}` is a {kind.__name__}, got {record.get(name)!r}")
+    check_search(record["query"], record["k"])
+    results = record.get("results")
+    if not isinstance(results, list):
+        raise InputError("`results` is a list of passages")
+    if len(results) > record["k"]:
+        raise InputError(f"{len(results)} results where k={record['k']} were asked for")
+    passages = tuple(_passage(entry) for entry in results)
+    if [passage.rank for passage in passages] != list(range(1, len(passages) + 1)):
+        raise InputError("the ranks of `results` run 1, 2, 3 …")
+    return Search(record["query"], record["time"], record["retriever"], record["k"], passages)
+
+
+def _passage(entry: Any) -> Passage:
+    names = ("title", "snippet", "url", "rank")
+    if not isinstance(entry, dict) or any(name not in entry for name in names):
+        raise InputError(f"a result is an object with {', '.join(names)}")
+    return Passage(*(entry[name] for name in names))
