@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from riskjudge import binomial
 from riskjudge.binomial import FloatArray
 from riskjudge.calibration.paths import coverage_levels, pool_of, quantile_path
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
@@ -18,6 +19,8 @@ from riskjudge.errors import InputError
 
 Path = Sequence[Sequence[float | None]]
 
+_SPARE = 3
+
 
 @dataclass(frozen=True, kw_only=True)
 class FixedSequence(PlannedProcedure):
@@ -25,7 +28,8 @@ class FixedSequence(PlannedProcedure):
 
     Where the sequence comes from, in this order:
 
-    1. `path`: vectors fixed in advance (None inside = no threshold in that mode).
+    1. `path`: vectors fixed in advance (None inside = no threshold in that mode). With a pool,
+       leading vectors that would accept too few items to tolerate 3 errors are skipped.
     2. `start` (one mode): every calibration score from a threshold fixed in advance upwards.
     3. `start_accepted` (one mode): every calibration score, from the first one that accepts that
        many items.
@@ -96,7 +100,8 @@ class FixedSequence(PlannedProcedure):
 
     def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
         if self.path is not None:
-            return _single(sample, decode_path(self.path, sample))
+            path = decode_path(self.path, sample)
+            return _single(sample, path[_worth_a_test(path, sample, target) :])
         if self.start is not None or self.start_accepted is not None:
             return self._along_scores(sample)
         pool, rest, taken = pool_of(sample, self.reserve, seed)
@@ -137,6 +142,21 @@ def decode_path(path: Path, sample: Sample) -> FloatArray:
             )
     vectors = [[NONE if t is None else t for t in vector] for vector in path]
     return np.array(vectors, dtype=np.float64).reshape(len(vectors), sample.n_modes)
+
+
+def _worth_a_test(path: FloatArray, sample: Sample, target: Target) -> int:
+    """First vector that can be expected to tolerate some errors, as far as the pool can tell.
+
+    A path from elsewhere may start where only a larger sample certifies; the first test would end
+    the sequence. The pool is independent of the tested rows, so the skip is fixed in advance too.
+    """
+    if sample.pool_scores is None or not len(sample.pool_scores):
+        return 0
+    needed = int(binomial.first_certifying(np.array([_SPARE]), target.alpha, target.delta)[0])
+    for i, vector in enumerate(path[:-1]):
+        if (sample.pool_scores <= vector).any(axis=1).mean() * sample.n >= needed:
+            return i
+    return max(len(path) - 1, 0)
 
 
 def _single(

@@ -13,7 +13,7 @@ from riskjudge import binomial
 from riskjudge.binomial import BoolArray, FloatArray, IntArray
 from riskjudge.errors import InputError
 
-_MOST_ERRORS = 1 << 20  # an error rate so close to alpha that even a million errors are too few
+_MOST_ERRORS = 1 << 13  # nobody labels enough to see more errors than this
 
 
 @dataclass(frozen=True, slots=True)
