@@ -30,6 +30,9 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 
+_SMALLEST = 1e-6  # below it the counts that could certify no longer fit an exact computation
+
+
 def check_level(value: float, name: str) -> float:
     """Return `value` as a float if it lies strictly between 0 and 1.
 
@@ -212,6 +215,9 @@ def first_certifying(w: IntArray, alpha: float, delta: float) -> IntArray:
     >>> first_certifying(np.arange(4), alpha=0.1, delta=0.05)
     array([29, 46, 61, 76])
     """
+
+    if alpha < _SMALLEST:
+        raise InputError(f"alpha must be at least {_SMALLEST:g}, got {alpha!r}")
 
     def passes(m: IntArray) -> BoolArray:
         return np.asarray(special.bdtr(w.astype(np.float64), m, alpha) <= delta)

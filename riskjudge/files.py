@@ -80,6 +80,8 @@ def _decompressed(raw: IO[bytes], path: str | Path) -> IO[bytes]:
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside `path` that takes its place if the block succeeds."""
     path = Path(path)
+    if not path.parent.is_dir():
+        raise OperationalError(f"{path} cannot be written: there is no folder {path.parent}")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary

@@ -81,6 +81,12 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
             `groups`), or the pool holds labelled items.
         """
         prepared = self.prepare(trace, pool)
+        labels = np.unique(prepared.labelled.labels)
+        if len(labels) == 1:
+            raise InputError(
+                f"all {len(prepared.labelled)} labels are {labels[0]}: calibration needs items of "
+                "both classes (is it the right label column?)"
+            )
         if self.path is not None:
             vectors_of(self.path, prepared.labelled.fingerprint())  # refuses its own items
         self.certificate_ = self.certify(prepared.sample, self.alpha)
@@ -97,6 +103,7 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
         trace = trace.select(self._modes(trace))
         notes: list[str] = []
         labelled, unlabelled = self._prepare(trace, pool, notes)
+        notes += _reversed_scores(labelled)
         return Prepared(
             self.sample_of(labelled, unlabelled),
             labelled,
@@ -151,15 +158,10 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
         declines everything.
         """
         self._check_unfitted()
-        trace = trace.select(self._modes(trace))
+        trace = trace.select(self.modes_ if self.fitted else self._modes(trace))
         if not self.fitted:
             return (outcomes.decline_all if self.unfitted == "abstain" else outcomes.pass_through)(
                 trace
-            )
-        if trace.modes != self.modes_:
-            raise InputError(
-                f"the gate was fitted on the modes {', '.join(self.modes_)}, "
-                f"the trace has {', '.join(trace.modes)}"
             )
         thresholds = self.thresholds_
         if thresholds is None:
@@ -203,7 +205,8 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
             return None
         flat = [counts.NONE if t is None else t for t in self.certificate_.thresholds.values()]
         thresholds = np.array(flat, dtype=np.float64)
-        return thresholds.reshape(-1, 2) if self.by_verdict else thresholds
+        by_verdict = len(thresholds) > len(self.columns_)
+        return thresholds.reshape(-1, 2) if by_verdict else thresholds
 
     def to_sql(self, value: str = "mode") -> str:
         """The routing rule as an SQL CASE expression over the trace's columns.
@@ -246,19 +249,18 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
         labelled = trace.rows(trace.labelled)
         unlabelled = trace.rows(~trace.labelled)
         if len(labelled) == 0:
-            raise InputError("no item has a label; calibration needs labelled items")
-        if len(np.unique(labelled.labels)) == 1:
             raise InputError(
-                f"all {len(labelled)} labels are {labelled.labels[0]}: calibration needs items of both "
-                "classes (is it the right label column?)"
+                "no item has a label; calibration needs labelled items (a label column of another "
+                "name is given with label=, --label)"
             )
         if len(unlabelled):
             notes.append(f"{len(unlabelled)} items without a label serve as the unlabelled pool")
         pools = [unlabelled] if len(unlabelled) else []
         if pool is not None:
             pools.append(pool.select(trace.modes))
-        labelled = self._independent(labelled, notes)
+        # Before one of each group is drawn: the others are no strangers to it either.
         held = set(labelled.item_id) if len(pools) else set()
+        labelled = self._independent(labelled, notes)
         kept = []
         for part in pools:
             shared = held & set(part.item_id)
@@ -440,6 +442,26 @@ class Router(_Gate):
 
     def _modes(self, trace: Trace) -> tuple[str, ...]:
         return trace.modes
+
+
+def _reversed_scores(labelled: Trace) -> list[str]:
+    """A note for each mode whose surest verdicts are the wrong ones: a confidence, perhaps?"""
+    from scipy import stats
+
+    found = []
+    wrong = labelled.verdicts != labelled.labels[:, None]
+    for k, mode in enumerate(labelled.columns):
+        scores = labelled.scores[:, k]
+        usable = ~np.isnan(scores)
+        bad, good = scores[usable & wrong[:, k]], scores[usable & ~wrong[:, k]]
+        if len(bad) and len(good):
+            p = stats.mannwhitneyu(bad, good, alternative="less", method="asymptotic").pvalue
+            if p < 1e-4:
+                found.append(
+                    f"{mode.name}: verdicts with a low {mode.uncertainty} are wrong more often than "
+                    "others; higher must mean less sure (is it a confidence?)"
+                )
+    return found
 
 
 def procedure_named(name: str, **options: Any) -> Procedure:

@@ -32,7 +32,8 @@ def write_gate(gate: Any, path: str | Path) -> None:
     """Write a gate, fitted or not."""
     with replacing(path) as temporary:
         temporary.write_text(
-            json.dumps(gate_to_dict(gate), indent=2, allow_nan=False) + "\n", "utf-8"
+            json.dumps(gate_to_dict(gate), indent=2, allow_nan=False, default=_plain) + "\n",
+            "utf-8",
         )
 
 
@@ -45,10 +46,10 @@ def read_gate(path: str | Path) -> SelectiveGate | Router:
         If the file is missing, damaged, changed by hand, or written by a newer version.
     """
     try:
-        data = json.loads(Path(path).read_text("utf-8"))
+        data = json.loads(Path(path).read_text("utf-8"), parse_constant=_refuse)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a gate: it is damaged or not JSON ({error})") from None
     return gate_from_dict(data, str(path))
 
@@ -70,15 +71,9 @@ def gate_to_dict(gate: Any) -> dict[str, Any]:
         "fitted": gate.fitted,
     }
     if gate.fitted:
-        thresholds = gate.certificate_.thresholds
         data |= {
             "modes": [asdict(mode) for mode in gate.columns_],
-            "rule": {"accepts": "nothing"}
-            if thresholds is None
-            else {
-                "accepts": "at_or_below_threshold",
-                "thresholds": {k: NO_THRESHOLD if t is None else t for k, t in thresholds.items()},
-            },
+            "rule": _rule(gate.certificate_),
             "certificate": gate.certificate_.to_dict(),
             "calibration": {
                 "n_labelled": gate.n_labelled_,
@@ -92,12 +87,12 @@ def gate_to_dict(gate: Any) -> dict[str, Any]:
 
 def gate_from_dict(data: Any, source: str = "the gate") -> SelectiveGate | Router:
     """The inverse of :func:`gate_to_dict`."""
-    from riskjudge.gate import Router, SelectiveGate, procedure_named
-
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f"{source} is not a gate: its format is not {FORMAT!r}")
     version = data.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if type(version) is not int or version < 1:
+        raise InputError(f"{source} is damaged: its format version is {version!r}")
+    if version > FORMAT_VERSION:
         raise InputError(
             f"{source} has format version {version}, written by riskjudge "
             f"{data.get('riskjudge_version')}; this is {__version__}, which reads up to version "
@@ -108,6 +103,15 @@ def gate_from_dict(data: Any, source: str = "the gate") -> SelectiveGate | Route
             f"{source} is damaged or was changed by hand: its checksum does not match. "
             "Calibrate again"
         )
+    try:
+        return _rebuilt(data)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{source} is damaged: {type(error).__name__} {error}") from None
+
+
+def _rebuilt(data: Mapping[str, Any]) -> SelectiveGate | Router:
+    from riskjudge.gate import Router, SelectiveGate, procedure_named
+
     params = dict(data["params"])
     if isinstance(params["procedure"], Mapping):
         stored = params["procedure"]
@@ -116,6 +120,8 @@ def gate_from_dict(data: Any, source: str = "the gate") -> SelectiveGate | Route
     if data["fitted"]:
         calibration = data["calibration"]
         gate.certificate_ = Certificate.from_dict(data["certificate"])
+        if data["rule"] != _rule(gate.certificate_):
+            raise ValueError("the rule is not that of the certificate")
         gate.columns_ = tuple(ModeColumns(**mode) for mode in data["modes"])
         gate.fingerprint_ = calibration["fingerprint"]
         gate.notes_ = tuple(calibration["notes"])
@@ -141,10 +147,23 @@ def sql_case(
             accepted = (
                 f"{verdict} IS NOT NULL" if len(row) == 1 else f"CAST({verdict} AS INTEGER) = {i}"
             )
+            if mode.why is not None:  # a reason for no verdict outweighs what else stands there
+                accepted += f" AND {_quoted(mode.why)} IS NULL"
             lines.append(f"  WHEN {accepted} AND {score} <= {float(t)!r} THEN {result}")
     if len(lines) == 1:
         return "NULL"
     return "\n".join([*lines, "  ELSE NULL", "END"])
+
+
+def _rule(certificate: Certificate) -> dict[str, Any]:
+    if certificate.thresholds is None:
+        return {"accepts": "nothing"}
+    thresholds = {k: NO_THRESHOLD if t is None else t for k, t in certificate.thresholds.items()}
+    return {"accepts": "at_or_below_threshold", "thresholds": thresholds}
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _quoted(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Union
@@ -57,12 +58,20 @@ def vectors_of(source: PathSource, fingerprint: str | None = None) -> Vectors:
             )
         return source.path_
     try:
-        vectors = tuple(tuple(None if t is None else float(t) for t in vector) for vector in source)
+        vectors = tuple(
+            tuple(None if t is None or t == -math.inf else float(t) for t in vector)
+            for vector in source
+        )
     except (TypeError, ValueError):
         raise InputError(
             "a path is a fitted gate, the file of one, or a list of threshold vectors such as "
             f"[[0.1, null], [0.2, 0.3]], got {source!r}"
         ) from None
+    if any(t is not None and not math.isfinite(t) for vector in vectors for t in vector):
+        raise InputError(
+            "a threshold of the path is infinite or NaN; write null for a mode without a threshold, "
+            "and for one that accepts everything its largest score"
+        )
     if not vectors:
         raise InputError("the path is empty; it needs a threshold vector or more")
     return vectors

@@ -180,11 +180,11 @@ class Outcomes:
             frame["item_id"].map(str).to_numpy(dtype=object),
             modes,
             mode,
-            _codes(frame["verdict"]),
+            _codes(frame["verdict"], source),
             why_not,
             frame["certified"].to_numpy(dtype=bool),
             frame["asked"].to_numpy(dtype=np.int64),
-            _codes(frame["label"]) if "label" in frame.columns else np.full(len(frame), -1),
+            _codes(frame["label"], source) if "label" in frame.columns else np.full(len(frame), -1),
             frame.drop(columns=[*_COLUMNS, "label"], errors="ignore").reset_index(drop=True),
         )
 
@@ -193,7 +193,7 @@ def read_outcomes(path: str | Path) -> Outcomes:
     """Read outcomes that `riskjudge decide` wrote."""
     from riskjudge.tables import read_table
 
-    return Outcomes.from_frame(read_table(path, text=["item_id"]), str(path))
+    return Outcomes.from_frame(read_table(path, text=["item_id", "mode"]), str(path))
 
 
 def decide_all(trace: Trace, accepted_by: IntArray, used: BoolArray) -> Outcomes:
@@ -251,7 +251,14 @@ def _outcomes(
     extra = trace.extra.reset_index(drop=True)
     if trace.group is not None:
         extra = extra.assign(group=trace.group)
-    clash = [column for column in extra.columns if column in (*_COLUMNS, "label")]
+    taken = {*_COLUMNS, "label"}
+    names = {}
+    for column in extra.columns:
+        free = column
+        while free in taken:
+            free = f"trace_{free}"
+        taken.add(free)
+        names[column] = free
     return Outcomes(
         trace.item_id,
         trace.modes,
@@ -261,7 +268,7 @@ def _outcomes(
         np.full(len(trace), certified),
         asked,
         trace.labels,
-        extra.rename(columns={column: f"trace_{column}" for column in clash}),
+        extra.rename(columns=names),
     )
 
 
@@ -276,5 +283,12 @@ def _nullable(codes: IntArray) -> pd.api.extensions.ExtensionArray:
     return pd.arrays.IntegerArray(np.maximum(codes, 0), codes < 0)
 
 
-def _codes(column: pd.Series) -> IntArray:
+def _codes(column: pd.Series, source: str) -> IntArray:
+    """0, 1, or -1 where the cell is empty."""
+    wrong = np.flatnonzero(column.notna() & ~column.isin([0, 1]))
+    if len(wrong):
+        row = int(wrong[0])
+        raise InputError(
+            f"{source}, row {row + 1}, {column.name}: {column.iloc[row]!r} is not 0 or 1"
+        )
     return np.asarray(column.astype("Float64").fillna(-1), dtype=np.int64)

@@ -132,6 +132,7 @@ def sweep(
     labelled, unlabelled = trace.rows(trace.labelled), trace.rows(~trace.labelled)
     if len(labelled) < 4:
         raise InputError(f"a sweep needs at least 4 labelled items, got {len(labelled)}")
+    _check_share(labelled, calibration_share)
     jobs = (
         delayed(_one_split)(gate, labelled, unlabelled, tuple(alphas), calibration_share, seed, r)
         for r in range(splits)
@@ -179,6 +180,14 @@ def _one_split(
     tallied = counts.path_counts(seen.scores, seen.errors, rules)
     by_mode = tallied.by_mode.reshape(len(alphas), -1, per_mode).sum(axis=2)
     return len(test), tallied.accepted, tallied.errors, by_mode, prepared.labelled.modes
+
+
+def _check_share(labelled: Trace, share: float) -> None:
+    units = len(labelled) if labelled.group is None else len(set(labelled.group.astype(str)))
+    if not 0 < round(share * units) < units:
+        raise InputError(
+            f"a calibration share of {share:g} leaves one half of the {units} labelled items empty"
+        )
 
 
 def _calibration_rows(trace: Trace, share: float, rng: np.random.Generator) -> binomial.BoolArray:

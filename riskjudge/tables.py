@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,12 +77,21 @@ def read_table(path: str | Path, *, text: Iterable[str] = ()) -> pd.DataFrame:
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
     """Write a table in the format of the file's name, in one step: whole or not at all."""
+    import pyarrow
+
     kind = table_format(path)
     with replacing(path) as temporary:
         if kind == "parquet":
-            frame.to_parquet(temporary, index=False)
+            try:
+                frame.to_parquet(temporary, index=False)
+            except (pyarrow.ArrowException, ValueError) as error:
+                raise InputError(
+                    f"{path}: Parquet cannot hold the table, .jsonl can: "
+                    f"{' '.join(str(error).split())}"
+                ) from None
         elif kind == "jsonl":
             present = frame.astype(object).where(frame.notna(), None)
+            present = present.replace([float("inf"), float("-inf")], None)
             with temporary.open("w", encoding="utf-8") as lines:
                 for row in present.to_dict("records"):  # pandas' own writer rounds the floats
                     lines.write(json.dumps(row, allow_nan=False, default=_plain) + "\n")
@@ -100,22 +111,40 @@ def _read_csv(path: str | Path, text: set[str]) -> pd.DataFrame:
     options: dict[str, Any] = {
         "sep": "\t" if ".tsv" in Path(path).name.lower() else ",",
         "skipinitialspace": True,
+        "index_col": False,  # else a trailing comma would shift every column by one
     }
     try:
         header = pd.read_csv(io.StringIO(content), nrows=0, **options).columns
-        frame: pd.DataFrame = pd.read_csv(
-            io.StringIO(content),
-            dtype=dict.fromkeys(text & set(header), str),
-            # The id "NA" is an id; elsewhere it is a missing value.
-            keep_default_na=False,
-            na_values={name: [""] if name in text else _MISSING for name in header},
-            **options,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            frame: pd.DataFrame = pd.read_csv(
+                io.StringIO(content),
+                dtype=dict.fromkeys(text & set(header), str),
+                # The id "NA" is an id; elsewhere it is a missing value.
+                keep_default_na=False,
+                na_values={name: [""] if name in text else _MISSING for name in header},
+                **options,
+            )
+        _check_last_row(content, len(header), options["sep"], path)
         return frame
+    except pd.errors.ParserWarning:
+        raise InputError(
+            f"{path}: rows have more fields than the {len(header)} of the header (a trailing comma?)"
+        ) from None
     except pd.errors.EmptyDataError:
         raise InputError(f"{path} is empty; a header and at least one row are needed") from None
     except (pd.errors.ParserError, ValueError) as error:
         raise InputError(f"{path}: not a table: {' '.join(str(error).split())}") from None
+
+
+def _check_last_row(content: str, width: int, separator: str, path: str | Path) -> None:
+    """A file cut off in the middle ends in a row that is too short."""
+    last = content.rstrip("\r\n").rpartition("\n")[2]
+    fields = next(csv.reader([last], delimiter=separator), [])
+    if '"' not in last and len(fields) < width:
+        raise InputError(
+            f"{path}: the last row has {len(fields)} of {width} fields; was the file cut off?"
+        )
 
 
 def _read_parquet(path: str | Path) -> pd.DataFrame:

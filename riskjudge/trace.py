@@ -238,7 +238,9 @@ class Trace:
             group = "group"
         check = _Columns(frame, source)
         ids = check.ids(item_id)
-        labels = check.binary(label) if label in frame.columns else np.full(len(frame), -1)
+        # A table without labels has no column of the usual name; another name is meant to be there.
+        unlabelled = label == "label" and label not in frame.columns
+        labels = np.full(len(frame), -1) if unlabelled else check.binary(label)
         parts = [check.mode(mode) for mode in given]
         verdicts, scores, absence = (
             np.column_stack(columns) for columns in zip(*parts, strict=True)
@@ -344,7 +346,11 @@ class _Columns:
         import pandas as pd
 
         values = self.values(column)
-        which, distinct = pd.factorize(values)  # -1 where the cell is empty
+        try:
+            which, distinct = pd.factorize(values)  # -1 where the cell is empty
+        except TypeError:
+            row = next(i for i, v in enumerate(values) if isinstance(v, list | dict | set))
+            raise self.wrong(column, row, values[row], "0, 1, true or false") from None
         codes = np.full(len(distinct) + 1, -1)
         for i, value in enumerate(distinct):
             text = str(value).strip().lower()
@@ -359,9 +365,13 @@ class _Columns:
 
         verdicts = self.binary(mode.verdict)
         raw = self.values(mode.uncertainty)
-        scores = pd.to_numeric(pd.Series(raw), errors="coerce").to_numpy(
-            dtype=np.float64, copy=True
-        )
+        try:
+            numbers = pd.to_numeric(pd.Series(raw), errors="coerce")
+            scores = numbers.to_numpy(dtype=np.float64, copy=True)
+        except OverflowError:
+            row = max(range(len(raw)), key=lambda i: raw[i] if isinstance(raw[i], int) else 0)
+            value = f"a number of {len(str(raw[row]))} digits"
+            raise self.wrong(mode.uncertainty, row, value, "a finite number") from None
         strange = np.isnan(scores) & ~pd.isna(raw)
         strange &= ~np.isin(np.array([str(v).strip().lower() for v in raw]), ["", "nan"])
         for bad, right in ((strange, "a number"), (np.isinf(scores), "a finite number")):

@@ -236,3 +236,92 @@ def test_unknown_names_list_the_known_ones():
         Router(groups="ignore").fit(make_trace())
     with pytest.raises(InputError, match="'pass' or 'abstain'"):
         Router(unfitted="shrug").decide(make_trace())
+
+
+def test_a_perfect_judge_is_certified_as_soon_as_the_items_suffice():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 2, 130)
+    trace = Trace.from_arrays(rng.random((130, 2)), np.column_stack((labels, labels)), labels)
+    for procedure in ("portfolio", None):
+        assert Router(alpha=0.1, procedure=procedure).fit(trace).certificate_.certified
+
+
+@pytest.mark.parametrize("budget", [0.7, 0.5, 0.3])
+def test_a_retrieval_budget_leaves_room_for_both_modes(budget):
+    rng = np.random.default_rng(1)
+    scores = rng.random((2000, 2))
+    labels = rng.integers(0, 2, 2000)
+    verdicts = labels[:, None] ^ (rng.random((2000, 2)) < np.array([0.5, 0.1]) * scores)
+    trace = Trace.from_arrays(scores, verdicts, labels)
+    router = Router(alpha=0.2, max_retrieval=budget).fit(trace)
+    certificate = router.certificate_
+    assert certificate.certified
+    assert certificate.accepted_by["mode2"] > 0
+    assert 1 - certificate.accepted_by["mode1"] / certificate.n <= budget
+
+
+def test_a_rule_without_retrieval_keeps_any_budget():
+    trace = make_trace(1500, rates=(0.05, 0.9), missing=0)
+    certificate = Router(alpha=0.1, max_retrieval=0.001, procedure="portfolio").fit(trace).certificate_
+    assert certificate.certified
+    assert certificate.thresholds["mode2"] is None
+
+
+def test_the_shortfall_tells_its_cases_apart():
+    failed = make_trace(200, missing=1.0)
+    short = Router(alpha=0.1).fit(failed).certificate_.shortfall
+    assert (str(short.obstacle), short.labels_needed) == ("nothing_accepted", None)
+    bad = Router(alpha=0.05).fit(make_trace(rates=(0.9, 0.9))).certificate_.shortfall
+    assert str(bad.obstacle) == "error_rate"
+    few = Router(alpha=0.1, procedure="portfolio").fit(make_trace(60, rates=(0.05, 0.05))).certificate_
+    assert str(few.shortfall.obstacle) == "too_few"
+    assert few.shortfall.labels_needed > 60
+
+
+def test_scores_that_look_like_confidences_are_noted():
+    trace = make_trace(1500)
+    turned = Trace.from_arrays(1 - trace.scores, trace.verdicts, trace.labels)
+    assert any("is it a confidence?" in note for note in Router().fit(turned).notes_)
+    assert not any("confidence" in note for note in Router().fit(trace).notes_)
+
+
+def test_group_mates_of_calibration_items_are_no_pool():
+    frame = make_trace(400).to_frame().assign(group=np.repeat(np.arange(200), 2))
+    with pytest.raises(InputError, match="the pool holds the calibration item"):
+        Router(groups="sample").fit(Trace.from_frame(frame), pool=Trace.from_frame(frame.iloc[1::2]))
+
+
+def test_numpy_numbers_can_be_stored(tmp_path):
+    router = Router(alpha=np.float32(0.2), seed=np.int64(3)).fit(make_trace())
+    router.save(tmp_path / "gate.json")
+    assert load_gate(tmp_path / "gate.json").certificate_ == router.certificate_
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.pop("certificate"),
+        lambda data: data.update(kind="door"),
+        lambda data: data.update(params=None),
+        lambda data: data["rule"].update(thresholds={}),
+        lambda data: data["params"].update(extra=1),
+    ],
+)
+def test_a_wrong_structure_under_a_right_checksum_is_damage(change):
+    from riskjudge.gate_files import _checksum, gate_from_dict, gate_to_dict
+
+    data = gate_to_dict(Router(alpha=0.15).fit(make_trace()))
+    change(data)
+    data["checksum"] = _checksum({key: value for key, value in data.items() if key != "checksum"})
+    with pytest.raises(InputError, match="is damaged"):
+        gate_from_dict(data)
+
+
+def test_sql_and_decide_agree_on_rows_with_a_reason():
+    rows = make_trace(800, missing=0).to_frame().assign(why1=[None, "no_confidence"] * 400)
+    trace = Trace.from_frame(rows)
+    router = Router(alpha=0.2).fit(trace)
+    assert router.certificate_.certified
+    assert len(rows) == 800
+    answer = duckdb.sql(f"SELECT {router.to_sql()} AS mode FROM rows").df()["mode"]
+    assert answer.where(answer.notna(), None).tolist() == router.decide(trace).to_frame()["mode"].tolist()

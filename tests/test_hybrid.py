@@ -105,7 +105,7 @@ def test_a_retrieval_budget_is_kept():
 
 
 def test_share_of_the_learned_chain_is_checked():
-    with pytest.raises(InputError, match="learned_share must lie strictly between 0 and 1"):
+    with pytest.raises(InputError, match="learned_share must be a number from 0 to 1"):
         Hybrid(learned_share=1.5)
 
 

@@ -144,6 +144,7 @@ def test_a_corpus_folder_mixes_texts_and_jsonl(tmp_path):
     assert [document.url for document in found] == ["b.md#1", "b.md#2", "b.md#3", "http://x"]
     assert found[0].text == "One. Two."
     assert found[0].title == "b"
+    assert read_corpus(tmp_path / "b.md") == found[:3]
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,8 @@ def test_a_snapshot_has_one_source_and_one_writer(tmp_path):
 def test_many_threads_record_each_query_once(tmp_path):
     answers = {f"q{i}": [f"http://{i}"] for i in range(50)}
     path = tmp_path / "snapshot.jsonl"
-    with Recorder(Source(answers), path) as recorder:
+    source = Source(answers)
+    with Recorder(source, path) as recorder:
         threads = [
             threading.Thread(target=lambda: [recorder.search(query, 3) for query in answers])
             for _ in range(8)
@@ -276,6 +278,7 @@ def test_many_threads_record_each_query_once(tmp_path):
             thread.start()
         for thread in threads:
             thread.join()
+    assert sorted(source.asked) == sorted(answers)
     assert len(path.read_text().splitlines()) == 50
     assert set(read_snapshot(path).searches) == set(answers)
 

@@ -142,10 +142,14 @@ def test_no_result_is_an_answer_and_a_missing_list_is_a_failure(name, service):
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_odd_results_are_cleaned_or_refused(name, service):
-    odd = [(None, "only a snippet", None), ("", "", "http://blank"), ("\ud800 half", "x", "u")]
+    odd = [
+        (None, "only a snippet", None),
+        ("", "", "http://blank"),
+        ("\ud800 half\x1b[2J", "x", "u"),
+    ]
     service.script = [says(reply(name, *odd))]
     found, _ = ask(name, service)
-    assert [(p.title, p.url, p.rank) for p in found] == [("", "", 1), ("? half", "u", 2)]
+    assert [(p.title, p.url, p.rank) for p in found] == [("", "", 1), ("? half [2J", "u", 2)]
     service.script = [says(reply(name, (5, "x", "u")))]
     assert failure(name, service).kind is FailureKind.PARSE
 

@@ -223,13 +223,13 @@ class TestPathFromElsewhere:
         assert broken / 400 <= 0.1 + 0.045
 
     def test_it_pays(self):
-        # Same population there and here, 200 labels here: a path from 3,000 labels beats the search
-        # for an order with these 200.
+        # Same population there and here, 100 labels here: a path from 3,000 labels beats the search
+        # for an order with these 100.
         path = SplitFixedSequence().certify(draw(3000, 0), 0.15, 0.05).path
         with_path, alone = [], []
         for r in range(25):
-            sample = with_pool(draw(200, 100 + r), draw(300, 500 + r))
-            with_path.append(FixedSequence(path=path).certify(sample, 0.15, 0.05).accepted / 200)
+            sample = with_pool(draw(100, 100 + r), draw(300, 500 + r))
+            with_path.append(FixedSequence(path=path).certify(sample, 0.15, 0.05).accepted / 100)
             spent = Portfolio().certify(sample, 0.15, 0.05, seed=r)
             alone.append(spent.accepted / max(spent.n, 1))
         assert np.mean(with_path) > np.mean(alone)

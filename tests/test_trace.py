@@ -105,7 +105,10 @@ def test_ids_stay_text(tmp_path):
     [
         ("t.csv", "", "is empty"),
         ("t.csv", "item_id,label,v1,u1\n", "no rows"),
-        ("t.csv", "a,b\n1,2,3,4\n5\n", "not a table|no column"),
+        ("t.csv", "item_id,label,v1,u1\na,1,1,0.1\nb,0,1", "last row has 3 of 4 fields"),
+        ("t.csv", "item_id,label,v1,u1\na,1,1,0.1,\n", "trailing comma"),
+        ("t.jsonl", '{"item_id": "a", "label": [1], "v1": 1, "u1": 0.1}\n', r"row 1, label: \[1\] is not"),
+        ("t.csv", "a,b\n1,2,3,4\n5\n", "more fields than the 2 of the header"),
         ("t.jsonl", '{"item_id": "a"}\n{"item_id"\n', "line 2: not JSON"),
         ("t.jsonl", "[1]\n", "line 1: a JSON object is needed"),
         ("t.parquet", "PAR", "not a Parquet file"),

@@ -1,9 +1,11 @@
 """Procedures: how a threshold vector is chosen, and what that choice guarantees."""
 
-from riskjudge.calibration.certificate import Certificate, Guarantee, Shortfall
+from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle, Shortfall
 from riskjudge.calibration.conformal_selection import ConformalSelection
 from riskjudge.calibration.fixed_sequence import FixedSequence
 from riskjudge.calibration.holm_grid import HolmGrid
+from riskjudge.calibration.hybrid import Hybrid
+from riskjudge.calibration.learned import Learned
 from riskjudge.calibration.plan import Target
 from riskjudge.calibration.planning import LabelPlan, plan_labels
 from riskjudge.calibration.portfolio import Portfolio
@@ -20,6 +22,8 @@ PROCEDURES: dict[str, type[Procedure]] = {
         FixedSequence,
         SplitFixedSequence,
         Portfolio,
+        Learned,
+        Hybrid,
         HolmGrid,
         ConformalSelection,
     )
@@ -28,8 +32,11 @@ PROCEDURES: dict[str, type[Procedure]] = {
 
 
 def default_procedure(n_modes: int) -> Procedure:
-    """The best valid procedure for a number of modes."""
-    return Portfolio()
+    """The best valid procedure: `Hybrid`, for any number of modes, with and without a pool.
+
+    See ``experiments/validity/FINDINGS.md`` for what it was measured against.
+    """
+    return Hybrid()
 
 
 __all__ = [
@@ -40,8 +47,11 @@ __all__ = [
     "FixedSequence",
     "Guarantee",
     "HolmGrid",
+    "Hybrid",
     "LabelPlan",
+    "Learned",
     "Objective",
+    "Obstacle",
     "PlannedProcedure",
     "Pointwise",
     "Portfolio",

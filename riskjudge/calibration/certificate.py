@@ -16,25 +16,38 @@ class Guarantee(StrEnum):
     NONE = "none"
 
 
+class Obstacle(StrEnum):
+    """What stood in the way of a certificate."""
+
+    NOTHING_ACCEPTED = "nothing_accepted"
+    TOO_FEW = "too_few"
+    ERROR_RATE = "error_rate"
+    RETRIEVAL_BUDGET = "retrieval_budget"
+
+
 @dataclass(frozen=True, slots=True)
 class Shortfall:
     """Why nothing was certified, and what would be needed.
 
     Attributes
     ----------
+    obstacle : Obstacle
+        What stood in the way of the rule at which testing stopped.
     need : int
-        Fewest accepted items that certify at the strictest level of the tests, with no error at all.
+        Fewest accepted items that certify with no error at all, at the level that rule was tested.
     have : int
-        Most accepted items of any rule that was tested.
+        Most accepted items of any rule in the plan.
     best_bound : float or None
-        Lowest upper bound that any tested rule reached; None if none accepted an item.
+        Upper bound of the rule at which testing stopped (of several, the lowest; of a search over
+        all rules, the lowest anywhere); None if it accepted nothing.
     best_accepted, best_errors : int
         The counts of that rule.
     labels_needed : int or None
         Labelled items that would let that rule certify if its error rate and coverage stayed what
-        they are; None where its error rate is not below alpha, so that no number would do.
+        they are; None where no number would do, or none that anybody would label.
     """
 
+    obstacle: Obstacle
     need: int
     have: int
     best_bound: float | None
@@ -129,7 +142,9 @@ class Certificate:
                 **data,
                 "guarantee": Guarantee(data["guarantee"]),
                 "assumptions": tuple(data["assumptions"]),
-                "shortfall": Shortfall(**shortfall) if shortfall else None,
+                "shortfall": Shortfall(**{**shortfall, "obstacle": Obstacle(shortfall["obstacle"])})
+                if shortfall
+                else None,
                 "path": tuple(tuple(vector) for vector in data.get("path", ())),
             }
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from riskjudge import counts
 from riskjudge.binomial import FloatArray, IntArray
-from riskjudge.calibration.certificate import Certificate, Guarantee, Shortfall
+from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle, Shortfall
 from riskjudge.calibration.paths import quantile_path
 from riskjudge.calibration.plan import Target
 from riskjudge.calibration.portfolio import preset_speeds
@@ -174,7 +174,7 @@ _SHARE = (
     "On average over calibrations, the share of items accepted with a wrong verdict, divided by the "
     "share accepted at calibration, is at most {:g} %; a single calibration may exceed it."
 )
-_NONE_USABLE = Shortfall(1, 0, None, 0, 0, None)
+_NONE_USABLE = Shortfall(Obstacle.NOTHING_ACCEPTED, 1, 0, None, 0, 0, None)
 
 
 def ever_wrong(sample: Sample, path: FloatArray) -> IntArray:
@@ -257,10 +257,12 @@ def _promise(path: FloatArray, part: Sample, placing: FloatArray, alpha: float) 
 
 def _shortfall(chosen: Selection, ever: int, estimate: float, alpha: float) -> Shortfall:
     share, rate = chosen.accepted / chosen.n, ever / max(chosen.accepted, 1)
-    more = None
+    more, obstacle = None, Obstacle.ERROR_RATE if chosen.accepted else Obstacle.NOTHING_ACCEPTED
     if chosen.accepted and rate < alpha:
+        obstacle = Obstacle.TOO_FEW
         more = math.ceil(1.0 / (share * (alpha - rate))) + chosen.n_reserved
     return Shortfall(
+        obstacle=obstacle,
         need=math.ceil(1.0 / alpha),
         have=chosen.most_accepted,
         best_bound=min(estimate, 1.0) if math.isfinite(estimate) else None,

@@ -8,9 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from riskjudge import binomial
 from riskjudge.binomial import FloatArray
-from riskjudge.calibration.paths import coverage_levels, pool_of, quantile_path
+from riskjudge.calibration.paths import coverage_levels, pool_of, quantile_path, worth_testing
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
 from riskjudge.calibration.procedure import PlannedProcedure
 from riskjudge.calibration.sample import Sample
@@ -18,8 +17,6 @@ from riskjudge.counts import NONE
 from riskjudge.errors import InputError
 
 Path = Sequence[Sequence[float | None]]
-
-_SPARE = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +26,7 @@ class FixedSequence(PlannedProcedure):
     Where the sequence comes from, in this order:
 
     1. `path`: vectors fixed in advance (None inside = no threshold in that mode). With a pool,
-       leading vectors that would accept too few items to tolerate 3 errors are skipped.
+       leading vectors that would accept too few items to tolerate an error are skipped.
     2. `start` (one mode): every calibration score from a threshold fixed in advance upwards.
     3. `start_accepted` (one mode): every calibration score, from the first one that accepts that
        many items.
@@ -101,12 +98,21 @@ class FixedSequence(PlannedProcedure):
     def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
         if self.path is not None:
             path = decode_path(self.path, sample)
-            return _single(sample, path[_worth_a_test(path, sample, target) :])
+            if sample.pool_scores is not None:
+                path = self._hopeful(path, sample.pool_scores, sample, target)
+            return _single(sample, path, assumptions=(FIXED_PATH,))
         if self.start is not None or self.start_accepted is not None:
             return self._along_scores(sample)
         pool, rest, taken = pool_of(sample, self.reserve, seed)
         coverages = coverage_levels(self.start_coverage, self.steps)
-        return _single(rest, quantile_path(pool, (1.0,) * sample.n_modes, coverages), taken)
+        path = quantile_path(pool, (1.0,) * sample.n_modes, coverages)
+        return _single(rest, self._hopeful(path, pool, rest, target), taken)
+
+    def _hopeful(
+        self, path: FloatArray, pool: FloatArray, tested: Sample, target: Target
+    ) -> FloatArray:
+        columns = tested.columns_per_mode
+        return worth_testing(path, pool, tested.n, target, target.delta, columns)
 
     def _along_scores(self, sample: Sample) -> Plan:
         if sample.n_modes > 1:
@@ -117,12 +123,14 @@ class FixedSequence(PlannedProcedure):
         values = np.unique(sample.scores[~np.isnan(sample.scores)])
         if self.start is not None:
             path = np.concatenate(([self.start], values[values > self.start]))
-            return _single(sample, path[:, None])
+            return _single(sample, path[:, None], assumptions=(FIXED_START,))
         accepted = np.searchsorted(np.sort(sample.scores[:, 0]), values, side="right")
         path = values[accepted >= (self.start_accepted or 0)]
         return _single(sample, path[:, None], assumptions=(MONOTONE,))
 
 
+FIXED_PATH = "the path was fixed without a look at the labels of these items"
+FIXED_START = "the start was fixed without a look at these items"
 MONOTONE = "the error rate below a threshold never falls as the threshold grows"
 
 
@@ -140,23 +148,11 @@ def decode_path(path: Path, sample: Sample) -> FloatArray:
                 f"vector {i} of the path has {len(vector)} thresholds, the trace has "
                 f"{sample.n_modes} ({', '.join(sample.modes)})"
             )
-    vectors = [[NONE if t is None else t for t in vector] for vector in path]
+    try:
+        vectors = [[NONE if t is None else float(t) for t in vector] for vector in path]
+    except (TypeError, ValueError):
+        raise InputError(f"the thresholds of a path are numbers or null, got {path!r}") from None
     return np.array(vectors, dtype=np.float64).reshape(len(vectors), sample.n_modes)
-
-
-def _worth_a_test(path: FloatArray, sample: Sample, target: Target) -> int:
-    """First vector that can be expected to tolerate some errors, as far as the pool can tell.
-
-    A path from elsewhere may start where only a larger sample certifies; the first test would end
-    the sequence. The pool is independent of the tested rows, so the skip is fixed in advance too.
-    """
-    if sample.pool_scores is None or not len(sample.pool_scores):
-        return 0
-    needed = int(binomial.first_certifying(np.array([_SPARE]), target.alpha, target.delta)[0])
-    for i, vector in enumerate(path[:-1]):
-        if (sample.pool_scores <= vector).any(axis=1).mean() * sample.n >= needed:
-            return i
-    return max(len(path) - 1, 0)
 
 
 def _single(

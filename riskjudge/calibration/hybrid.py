@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from riskjudge import binomial
 from riskjudge.calibration.learned import learn
-from riskjudge.calibration.paths import coverage_levels
+from riskjudge.calibration.paths import coverage_levels, most_sent
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
 from riskjudge.calibration.portfolio import preset_chains
 from riskjudge.calibration.procedure import PlannedProcedure
@@ -71,10 +71,13 @@ class Hybrid(PlannedProcedure):
         reserved, rest = sample.reserve(self.reserve, seed)
         lesson = learn(reserved, seed)
         level = target.delta * self.learned_share
-        learned = lesson.path(self.steps, binomial.max_errors(rest.n, target.alpha, level))
-        presets = preset_chains(lesson.pool, coverage_levels(self.start_coverage, self.steps))
+        tolerated = binomial.max_errors(rest.n, target.alpha, level)
+        sent = most_sent(target, rest.n, len(lesson.pool))
+        learned = lesson.path(self.steps, tolerated, sent)
         left = 1.0 - self.learned_share if len(learned) else 1.0
-        chains = [Chain(lesson.columns(c.path), left * c.weight) for c in presets]
+        coverages = coverage_levels(self.start_coverage, self.steps)
+        presets = preset_chains(lesson.pool, coverages, rest.n, target, share=left)
+        chains = [Chain(lesson.columns(chain.path), chain.weight) for chain in presets]
         if len(learned):
             chains.insert(0, Chain(lesson.columns(learned), 1.0 - sum(c.weight for c in chains)))
         return Plan((Family(rest, tuple(chains)),), reserved.n)

@@ -28,19 +28,24 @@ class Lattice:
         Accepted items of the pool.
     errors : ndarray of float, shape (C,)
         Predicted errors among them.
+    sent : ndarray of int, shape (C,)
+        Items of the pool sent past the first mode.
     """
 
     axes: tuple[FloatArray, ...]
     size: int
     accepted: IntArray
     errors: FloatArray
+    sent: IntArray
 
     def thresholds(self, cells: IntArray) -> FloatArray:
         """Threshold vectors of some cells, shape (L, K)."""
         index = np.unravel_index(cells, tuple(len(axis) for axis in self.axes))
         return np.column_stack([axis[i] for axis, i in zip(self.axes, index, strict=True)])
 
-    def frontier(self, n: int, tolerated: IntArray, steps: int) -> FloatArray:
+    def frontier(
+        self, n: int, tolerated: IntArray, steps: int, most_sent: float = 1.0
+    ) -> FloatArray:
         """At each level of coverage the vector most likely to pass, in ascending order of coverage.
 
         A vector is left out if one of larger coverage is at least as likely to pass: to test it
@@ -54,16 +59,19 @@ class Lattice:
             Largest error count that passes, for every accepted count; -1 where none does.
         steps : int
             Levels of coverage; the last one holds the cells of largest coverage only.
+        most_sent : float
+            Share of the pool that a vector may send past the first mode.
 
         Returns
         -------
         ndarray of float, shape (L, K), L <= steps + 1
         """
         margin = self._margin(n, tolerated)
-        top = int(self.accepted.max(initial=0))
+        usable = (self.accepted > 0) & (self.sent <= most_sent * self.size)
+        top = int(self.accepted[usable].max(initial=0))
         level = self.accepted * steps // max(top, 1)
         promising = np.lexsort((-self.accepted, -margin))
-        promising = promising[self.accepted[promising] > 0]
+        promising = promising[usable[promising]]
         _, first = np.unique(level[promising], return_index=True)
         cells = promising[first]
         best = np.maximum.accumulate(margin[cells][::-1])[::-1]
@@ -119,7 +127,12 @@ def build_lattice(pool: FloatArray, wrong: FloatArray) -> Lattice:
         cell = np.ravel_multi_index(tuple(ranks[usable, : k + 1].T), shape[: k + 1])
         accepted += _by_mode(cell, np.ones(len(cell)), k, shape)
         errors += _by_mode(cell, wrong[usable, k], k, shape)
-    return Lattice(axes, n, np.rint(accepted).astype(np.int64).ravel(), errors.ravel())
+        if k == 0:
+            sent = n - np.rint(accepted).astype(np.int64)
+    sent[(slice(None), *(0,) * (n_modes - 1))] = 0  # no threshold in any later mode
+    return Lattice(
+        axes, n, np.rint(accepted).astype(np.int64).ravel(), errors.ravel(), sent.ravel()
+    )
 
 
 def _by_mode(cell: IntArray, values: FloatArray, k: int, shape: tuple[int, ...]) -> FloatArray:

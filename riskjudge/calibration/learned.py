@@ -12,6 +12,7 @@ from riskjudge.binomial import BoolArray, FloatArray, IntArray
 from riskjudge.calibration.error_model import ErrorModel, fit_error_model
 from riskjudge.calibration.foresight import best_start, foresee
 from riskjudge.calibration.lattice import build_lattice
+from riskjudge.calibration.paths import most_sent
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
 from riskjudge.calibration.procedure import PlannedProcedure
 from riskjudge.calibration.sample import Sample
@@ -81,7 +82,7 @@ class Learned(PlannedProcedure):
         reserved, rest = sample.reserve(self.reserve, seed)
         lesson = learn(reserved, seed)
         tolerated = binomial.max_errors(rest.n, target.alpha, target.delta)
-        path = lesson.path(self.steps, tolerated)
+        path = lesson.path(self.steps, tolerated, most_sent(target, rest.n, len(lesson.pool)))
         return Plan((Family(rest, (Chain(lesson.columns(path), 1.0),)),), reserved.n)
 
 
@@ -113,7 +114,7 @@ class Lesson:
     columns_per_mode: int
     seed: int
 
-    def path(self, steps: int, tolerated: IntArray) -> FloatArray:
+    def path(self, steps: int, tolerated: IntArray, most_sent: float = 1.0) -> FloatArray:
         """Vectors of least predicted risk at each level of coverage, from the best start on.
 
         Parameters
@@ -122,13 +123,16 @@ class Lesson:
             Levels of coverage.
         tolerated : ndarray of int, shape (n + 1,)
             Largest error count that passes, for every accepted count out of the n tested items.
+        most_sent : float
+            Share of the pool that a vector may send past the first mode.
 
         Returns
         -------
         ndarray of float, shape (L, K)
             In terms of :attr:`pool`; :meth:`columns` turns them into the sample's terms.
         """
-        path = build_lattice(self.pool, self.wrong).frontier(len(tolerated) - 1, tolerated, steps)
+        lattice = build_lattice(self.pool, self.wrong)
+        path = lattice.frontier(len(tolerated) - 1, tolerated, steps, most_sent)
         if len(path) == 0:
             return path
         rng = np.random.default_rng([self.seed, 1])

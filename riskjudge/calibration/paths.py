@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from riskjudge import binomial, counts
 from riskjudge.binomial import FloatArray
+from riskjudge.calibration.plan import Target
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import NONE
 from riskjudge.errors import InputError
 
+_SPARE = 2  # errors that a first vector should be able to survive
 _POOL_ROWS = 20_000  # quantiles of more rows than this would be no sharper than their use
 
 
@@ -79,6 +82,47 @@ def quantile_path(pool: FloatArray, speeds: tuple[float, ...], coverages: FloatA
     keep = np.append(True, np.any(path[1:] != path[:-1], axis=1))[: len(path)]
     kept: FloatArray = path[keep]
     return kept
+
+
+def most_sent(target: Target, n: int, pool_size: int) -> float:
+    """Share of the pool that a rule may send past the first mode to have a chance on n items.
+
+    Below the budget by two standard errors of the difference between pool and tested items.
+    """
+    budget = target.max_retrieval
+    if budget is None:
+        return 1.0
+    spread = np.sqrt(budget * (1.0 - budget) * (1.0 / max(n, 1) + 1.0 / max(pool_size, 1)))
+    return float(max(budget - 2.0 * spread, 0.0))
+
+
+def worth_testing(
+    path: FloatArray, pool: FloatArray, n: int, target: Target, level: float, columns: int = 1
+) -> FloatArray:
+    """The path without the vectors that the pool already shows to be hopeless.
+
+    Left out are leading vectors that would accept too few of the `n` tested items to tolerate a
+    few errors at `level`, and vectors that send more of the pool past the first mode than the
+    budget allows. Labels play no part, so the rest is as fixed in advance as the whole.
+
+    Parameters
+    ----------
+    columns : int
+        Columns of the first mode.
+    """
+    if len(path) == 0 or len(pool) == 0:
+        return path
+    tallied = counts.path_counts(pool, np.zeros(pool.shape, dtype=bool), path)
+    hopeful = np.ones(len(path), dtype=bool)
+    if target.max_retrieval is not None:
+        asks = (path[:, columns:] > NONE).any(axis=1)
+        sent = len(pool) - tallied.by_mode[:, :columns].sum(axis=1)
+        hopeful = ~asks | (sent <= most_sent(target, n, len(pool)) * len(pool))
+    needed = int(binomial.first_certifying(np.array([_SPARE]), target.alpha, level)[0])
+    enough = tallied.accepted * n >= needed * len(pool)
+    if enough.any():
+        hopeful[: int(enough.argmax())] = False
+    return path[hopeful]
 
 
 def pool_of(sample: Sample, reserve: float, seed: int) -> tuple[FloatArray, Sample, int]:

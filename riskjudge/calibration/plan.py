@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from riskjudge import binomial, counts
-from riskjudge.binomial import FloatArray, IntArray
+from riskjudge.binomial import BoolArray, FloatArray, IntArray
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import PathCounts
 
@@ -68,10 +68,10 @@ class Target:
     max_retrieval: float | None = None
 
     def __post_init__(self) -> None:
-        binomial.check_level(self.alpha, "alpha")
-        binomial.check_level(self.delta, "delta")
-        if self.max_retrieval is not None:
-            binomial.check_level(self.max_retrieval, "max_retrieval")
+        for name in ("alpha", "delta", "max_retrieval"):
+            value = getattr(self, name)
+            if value is not None or name != "max_retrieval":
+                object.__setattr__(self, name, binomial.check_level(value, name))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +119,17 @@ class Tested:
         """Indices of the certified vectors."""
         return np.flatnonzero(~np.isnan(self.levels))
 
+    @property
+    def stopped_at(self) -> IntArray:
+        """Index of the vector at which each chain came to its end, where it did not get through."""
+        stops = []
+        start = 0
+        for chain in self.chains:
+            waiting = np.flatnonzero(np.isnan(self.levels[start : start + len(chain.path)]))
+            stops += [start + int(waiting[0])] if len(waiting) else []
+            start += len(chain.path)
+        return np.array(stops, dtype=np.int64)
+
     def chain_of(self, i: int) -> FloatArray:
         """The path of the chain that vector i stands on, shape (L, K)."""
         ends = np.cumsum([len(chain.path) for chain in self.chains])
@@ -131,17 +142,23 @@ def rule_p_values(family_counts: PathCounts, sample: Sample, target: Target) -> 
     if target.max_retrieval is None:
         return p
     calls = retrieval_calls(family_counts, sample)
-    return np.maximum(
-        p, binomial.p_value(calls, np.full_like(calls, sample.n), target.max_retrieval)
-    )
+    over = binomial.p_value(calls, np.full_like(calls, sample.n), target.max_retrieval)
+    # A rule without a threshold in any later mode sends nothing on, with certainty.
+    over = np.where(asks_later_modes(family_counts, sample), over, 0.0)
+    return np.maximum(p, over)
+
+
+def asks_later_modes(path: PathCounts, sample: Sample) -> BoolArray:
+    """Which rules have a threshold in any mode but the first."""
+    later = path.thresholds[:, sample.columns_per_mode :]
+    return np.asarray((later > counts.NONE).any(axis=1))
 
 
 def retrieval_calls(path: PathCounts, sample: Sample) -> IntArray:
     """Items that each rule sends past the first mode: all that mode 1 does not accept, if any later
     mode has a threshold."""
-    first = sample.columns_per_mode
-    asks = (path.thresholds[:, first:] > counts.NONE).any(axis=1)
-    return np.where(asks, sample.n - path.by_mode[:, :first].sum(axis=1), 0)
+    first = path.by_mode[:, : sample.columns_per_mode].sum(axis=1)
+    return np.where(asks_later_modes(path, sample), sample.n - first, 0)
 
 
 def run_family(family: Family, target: Target) -> Tested:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from riskjudge.binomial import FloatArray
-from riskjudge.calibration.paths import coverage_levels, pool_of, quantile_path
+from riskjudge.calibration.paths import (
+    coverage_levels,
+    most_sent,
+    pool_of,
+    quantile_path,
+    worth_testing,
+)
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
 from riskjudge.calibration.procedure import PlannedProcedure
 from riskjudge.calibration.sample import Sample
+from riskjudge.counts import NONE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,25 +52,57 @@ class Portfolio(PlannedProcedure):
     def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
         pool, rest, taken = pool_of(sample, self.reserve, seed)
         coverages = coverage_levels(self.start_coverage, self.steps)
-        chains = preset_chains(pool, coverages, sample.columns_per_mode)
+        chains = preset_chains(pool, coverages, rest.n, target, sample.columns_per_mode)
         return Plan((Family(rest, chains),), taken)
 
 
 def preset_chains(
-    pool: FloatArray, coverages: FloatArray, columns_per_mode: int = 1
+    pool: FloatArray,
+    coverages: FloatArray,
+    n: int,
+    target: Target,
+    columns_per_mode: int = 1,
+    share: float = 1.0,
 ) -> tuple[Chain, ...]:
-    """The portfolio's chains over a pool of shape (N, columns).
+    """The portfolio's chains over a pool of shape (N, columns); their shares of delta sum to `share`.
 
-    The columns of one mode (one for each verdict class) move together.
+    The columns of one mode (one for each verdict class) move together. Vectors that the pool shows
+    to be hopeless for `n` tested items are left out. Under a retrieval budget there is one more
+    chain: the first mode accepts just what the budget asks of it, and the second more and more of
+    the rest.
     """
-    chains = []
+    drawn = []
     for speeds, weight in preset_speeds(pool.shape[1] // columns_per_mode):
         by_column = tuple(speed for speed in speeds for _ in range(columns_per_mode))
-        path = quantile_path(pool, by_column, coverages)
+        drawn.append((quantile_path(pool, by_column, coverages), weight))
+    if target.max_retrieval is not None and pool.shape[1] == 2 and columns_per_mode == 1:
+        kept = 1.0 - most_sent(target, n, len(pool))
+        drawn.append((_budget_path(pool, kept, len(coverages)), 0.5))
+    total = sum(weight for _, weight in drawn)
+    chains = []
+    for path, weight in drawn:
+        level = target.delta * share * weight / total
+        path = worth_testing(path, pool, n, target, level, columns_per_mode)
         if len(path):
             chains.append(Chain(path, weight))
     total = sum(chain.weight for chain in chains)
-    return tuple(Chain(chain.path, chain.weight / total) for chain in chains)
+    return tuple(Chain(chain.path, share * chain.weight / total) for chain in chains)
+
+
+def _budget_path(pool: FloatArray, kept: float, steps: int) -> FloatArray:
+    """First threshold at the quantile `kept`, second one rising from the middle of the rest."""
+    first = np.sort(pool[~np.isnan(pool[:, 0]), 0])
+    at = int(np.ceil(kept * len(pool)))
+    if not 0 < at <= len(first):
+        return np.empty((0, 2))
+    t1 = first[at - 1]
+    rest = pool[~(pool[:, 0] <= t1), 1]
+    rest = np.sort(rest[~np.isnan(rest)])
+    if len(rest) == 0:
+        return np.array([[t1, NONE]])
+    ranks = np.unique(np.ceil(np.linspace(0.5, 1.0, steps) * len(rest)).astype(np.int64))
+    second = np.unique(rest[ranks - 1])
+    return np.column_stack((np.full(len(second), t1), second))
 
 
 def preset_speeds(n_modes: int) -> list[tuple[tuple[float, ...], float]]:

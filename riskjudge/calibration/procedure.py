@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from riskjudge import binomial, counts
 from riskjudge.binomial import BoolArray, FloatArray, IntArray
-from riskjudge.calibration.certificate import Certificate, Guarantee, Shortfall
+from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle, Shortfall
 from riskjudge.calibration.plan import Plan, Target, Tested, retrieval_calls, run_family
 from riskjudge.calibration.planning import accepted_needed
 from riskjudge.calibration.sample import Sample
@@ -50,6 +52,7 @@ class Selection:
     n_reserved: int = 0
     assumptions: tuple[str, ...] = ()
     path: FloatArray | None = None
+    proved_delta: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +78,15 @@ class Procedure(ABC):
     min_coverage: float = 0.0
 
     def __post_init__(self) -> None:
+        for option in fields(self):
+            default, value = option.default, getattr(self, option.name)
+            whole = isinstance(default, int) and not isinstance(default, bool)
+            if whole and (not isinstance(value, Integral) or value < 1):
+                raise InputError(f"{option.name} must be a whole number from 1 on, got {value!r}")
+            if isinstance(default, float) and (
+                not isinstance(value, Real) or not 0 <= float(value) <= 1
+            ):
+                raise InputError(f"{option.name} must be a number from 0 to 1, got {value!r}")
         if self.objective not in list(Objective):
             known = ", ".join(Objective)
             raise InputError(f"unknown objective {self.objective!r}; the objectives are {known}")
@@ -124,6 +136,8 @@ class PlannedProcedure(Procedure):
 
     def select(self, sample: Sample, target: Target, seed: int) -> Selection:
         plan = self.plan(sample, target, seed)
+        if sample.pool_scores is not None:
+            plan = replace(plan, assumptions=(*plan.assumptions, INDEPENDENT_POOL))
         tested = [run_family(family, target) for family in plan.families if family.chains]
         return choose(self, plan, tested, sample, target)
 
@@ -147,7 +161,9 @@ def choose(
         if best is None or tuple(keys[i]) > best_key:
             best_key = tuple(keys[i])
             best = _selection(plan, family, int(index[i]), float(family.levels[index[i]]))
-    return best if best is not None else _closest(plan, tested, target)
+    if best is not None:
+        return best
+    return _closest(plan, tested, target, sample.n - plan.n_reserved)
 
 
 def objective_keys(procedure: Procedure, path: PathCounts, sample: Sample) -> FloatArray:
@@ -183,14 +199,16 @@ def _selection(
     )
 
 
-def _closest(plan: Plan, tested: list[Tested], target: Target) -> Selection:
-    """The tested rule with the lowest upper bound, where none passed."""
-    tested = [family for family in tested if len(family.counts)]
+def _closest(plan: Plan, tested: list[Tested], target: Target, n: int) -> Selection:
+    """Where testing stopped: of the rules that the chains wait at, the one with the lowest bound."""
+    tested = [family for family in tested if len(family.stopped_at)]
     if not tested:
-        return nothing(plan.n_hypotheses, target.delta, plan.n_reserved, plan.assumptions)
+        return nothing(plan.n_hypotheses, target.delta, plan.n_reserved, plan.assumptions, n)
     family = max(tested, key=lambda f: f.first_level)
-    bounds = binomial.upper_bound(family.counts.errors, family.counts.accepted, family.first_level)
-    i = int(np.argmin(np.where(np.isnan(bounds), 2.0, bounds)))
+    stops = family.stopped_at
+    errors, accepted = family.counts.errors[stops], family.counts.accepted[stops]
+    bounds = binomial.upper_bound(errors, accepted, family.first_level)
+    i = int(stops[np.argmin(np.where(np.isnan(bounds), 2.0, bounds))])
     return _selection(plan, family, i, family.first_level, certified=False)
 
 
@@ -216,7 +234,7 @@ def draw_up(procedure: Procedure, chosen: Selection, sample: Sample, target: Tar
     return Certificate(
         procedure=procedure.name,
         guarantee=procedure.guarantee,
-        statement=_statement(procedure.guarantee, target, certified),
+        statement=_statement(procedure.guarantee, target, certified, chosen.proved_delta),
         alpha=target.alpha,
         delta=target.delta,
         n=chosen.n,
@@ -240,6 +258,7 @@ def draw_up(procedure: Procedure, chosen: Selection, sample: Sample, target: Tar
 SAME_POPULATION = (
     "the calibration items are independent draws from the population that will be judged"
 )
+INDEPENDENT_POOL = "the unlabelled pool is independent of the calibration items"
 
 
 def encode(thresholds: Iterable[float]) -> list[float | None]:
@@ -261,10 +280,16 @@ def _kept_path(chosen: Selection) -> tuple[tuple[float | None, ...], ...]:
     return tuple(tuple(encode(vector)) for vector in path)
 
 
-def _statement(guarantee: Guarantee, target: Target, certified: bool) -> str:
+def _statement(
+    guarantee: Guarantee, target: Target, certified: bool, proved_delta: float | None
+) -> str:
     if not certified:
         return "No rule could be certified, so no verdict is accepted."
-    alpha, confidence = f"{100 * target.alpha:g} %", f"{100 * (1 - target.delta):g} %"
+    alpha = f"{100 * target.alpha:g} %"
+    delta = target.delta if proved_delta is None else proved_delta
+    sure = f"With confidence {100 * (1 - delta):.6g} %"
+    if delta < 1e-4:
+        sure = f"Except with probability {delta:.3g}"
     budget = ""
     if target.max_retrieval is not None:
         budget = (
@@ -273,8 +298,8 @@ def _statement(guarantee: Guarantee, target: Target, certified: bool) -> str:
     match guarantee:
         case Guarantee.HIGH_PROBABILITY:
             return (
-                f"With confidence {confidence}, at most {alpha} of the verdicts that these thresholds "
-                f"accept are wrong{budget}."
+                f"{sure}, at most {alpha} of the verdicts that these thresholds accept are "
+                f"wrong{budget}."
             )
         case Guarantee.EXPECTATION:
             return (
@@ -289,21 +314,26 @@ def _statement(guarantee: Guarantee, target: Target, certified: bool) -> str:
 
 
 def _shortfall(chosen: Selection, target: Target) -> Shortfall:
-    tried = chosen.accepted > 0
-    accepted_to_pass = (
-        accepted_needed(chosen.errors / chosen.accepted, target.alpha, chosen.level)
-        if tried
-        else None
-    )
+    level, accepted, errors = chosen.level, chosen.accepted, chosen.errors
+    needed = None
+    if accepted == 0:
+        obstacle = Obstacle.NOTHING_ACCEPTED
+    elif errors >= target.alpha * accepted:
+        obstacle = Obstacle.ERROR_RATE
+    elif binomial.certifies(errors, accepted, target.alpha, level):
+        obstacle = Obstacle.RETRIEVAL_BUDGET
+    else:
+        obstacle = Obstacle.TOO_FEW
+        enough = accepted_needed(errors / accepted, target.alpha, level)
+        if enough is not None:
+            needed = math.ceil(enough * chosen.n / accepted) + chosen.n_reserved
+            needed = max(needed, chosen.n + chosen.n_reserved + 1)
     return Shortfall(
-        need=binomial.min_accepted(target.alpha, chosen.level),
+        obstacle=obstacle,
+        need=binomial.min_accepted(target.alpha, level),
         have=chosen.most_accepted,
-        best_bound=float(binomial.upper_bound(chosen.errors, chosen.accepted, chosen.level))
-        if tried
-        else None,
-        best_accepted=chosen.accepted,
-        best_errors=chosen.errors,
-        labels_needed=None
-        if accepted_to_pass is None
-        else int(np.ceil(accepted_to_pass * chosen.n / chosen.accepted)) + chosen.n_reserved,
+        best_bound=float(binomial.upper_bound(errors, accepted, level)) if accepted else None,
+        best_accepted=accepted,
+        best_errors=errors,
+        labels_needed=needed,
     )

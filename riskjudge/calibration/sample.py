@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from riskjudge.binomial import BoolArray, FloatArray, IntArray
+from riskjudge.binomial import BoolArray, FloatArray, IntArray, check_level
 from riskjudge.counts import Plane
 from riskjudge.errors import InputError
 
@@ -106,6 +106,7 @@ class Sample:
 
     def reserve(self, share: float, seed: int) -> tuple[Sample, Sample]:
         """Set a random share of the labelled rows aside: ``(reserved, rest)``, drawn without labels."""
+        check_level(share, "reserve")
         if self.n < 2:
             return self.rows(np.zeros(0, dtype=np.int64)), self
         size = min(max(1, round(share * self.n)), self.n - 1)
@@ -116,4 +117,4 @@ class Sample:
 def scores_by_verdict(scores: FloatArray, verdicts: IntArray) -> FloatArray:
     """Scores of shape (n, K) as columns of shape (n, 2 K): verdict 0 and verdict 1 of each mode."""
     split = np.where(verdicts[:, :, None] == np.arange(2), scores[:, :, None], np.nan)
-    return split.reshape(len(scores), -1)
+    return split.reshape(len(scores), 2 * scores.shape[1])

@@ -197,6 +197,7 @@ class Bonferroni(ExhaustiveSearch):
                 rules = ((sample.n + 1) / max(sample.n, 1)) ** sample.n_modes
                 inflated = target.delta * rules / (1 - target.alpha) ** sample.n_modes
                 note = f"the proof for candidates taken from the data gives delta = {inflated:.4g}"
+                return replace(chosen, assumptions=(note,), proved_delta=min(inflated, 1.0))
             case Correction.VALUES:
                 note = "the possible score values are known in advance and all of them occur"
             case _:

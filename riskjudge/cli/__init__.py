@@ -7,6 +7,7 @@ Exit codes: 0 done (and certified), 1 nothing certifies or a check says no, 2 ba
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 
 import typer
@@ -57,4 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except OSError as error:
         typer.echo(f"riskjudge: {error}", err=True)
+        sys.exit(3)
+    except Exception:
+        # A fault of ours must not read as "nothing certifies", which is exit code 1.
+        traceback.print_exc()
+        typer.echo("riskjudge: this should not have happened; please report it", err=True)
         sys.exit(3)

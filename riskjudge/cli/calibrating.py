@@ -64,7 +64,7 @@ def calibrate(
     table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
     more = None
     if pool is not None:
-        more = options.load_trace(pool, table.columns, item_id=item_id, label=label, group=group)
+        more = options.load_trace(pool, table.columns, item_id=item_id, group=group, where=where)
     gate = options.make_gate(
         table,
         alpha=alpha,
@@ -86,6 +86,12 @@ def calibrate(
         options.print_json(gate_to_dict(gate))
     else:
         options.show(certificate_table(certificate, str(trace)), form)
+        if certificate.n_reserved and gate.n_pool_ == 0:
+            typer.echo(
+                "note: no unlabelled items were given; --pool, or rows without a label, would place "
+                "the thresholds better",
+                err=True,
+            )
         for note in gate.notes_:
             typer.echo(f"note: {note}", err=True)
         if output is not None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from riskjudge.cli import options
+
+if TYPE_CHECKING:
+    from riskjudge.gate import Router, SelectiveGate
+    from riskjudge.trace import Trace
 
 By = Annotated[str | None, typer.Option(help="Report each value of this column too.")]
 Floor = Annotated[int, typer.Option(help="Segments of fewer items are insufficient.")]
@@ -46,6 +50,11 @@ def decide(
     columns = modes or (fitted.columns_ if fitted.fitted else None)
     table = options.load_trace(trace, columns, item_id=item_id, label=label, where=where)
     outcomes = fitted.decide(table)
+    if fitted.fitted and _saw(fitted, table):
+        typer.echo(
+            "note: the gate was calibrated on these very items, so the FDR below is not a test of it",
+            err=True,
+        )
     if output is not None:
         write_table(outcomes.to_frame(), output)
     summary = summarize(outcomes, by=by, floor=floor)
@@ -56,6 +65,12 @@ def decide(
         options.show(printed, form)
     if output is not None:
         typer.echo(f"outcomes written to {output}", err=True)
+
+
+def _saw(gate: Router | SelectiveGate, trace: Trace) -> bool:
+    """Whether the gate was calibrated on the labelled items of the trace."""
+    labelled = trace.select(gate.modes_).rows(trace.labelled)
+    return len(labelled) > 0 and labelled.fingerprint() == gate.fingerprint_
 
 
 def report(

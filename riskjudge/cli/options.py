@@ -13,6 +13,8 @@ import typer
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from riskjudge.calibration import Procedure
     from riskjudge.gate import Router, SelectiveGate
     from riskjudge.report.table import Table
@@ -91,7 +93,7 @@ def load_trace(
             raise InputError(
                 f"{path} has no column {column!r}; its columns are {', '.join(map(str, frame.columns))}"
             )
-        kept = frame[frame[column].map(str) == value]
+        kept = frame[_equals(frame[column], value)]
         if kept.empty:
             values = ", ".join(sorted(frame[column].map(str).unique())[:12])
             raise InputError(f"{path}: no row has {column} = {value!r}; there are {values}")
@@ -100,6 +102,23 @@ def load_trace(
     return Trace.from_frame(
         frame, modes=parsed or None, item_id=item_id, label=label, group=group, source=str(path)
     )
+
+
+def _equals(column: pd.Series, value: str) -> pd.Series:
+    """Rows of a column that read like `value`: 2020 is 2020.0, true is True."""
+    same = column.map(str).str.lower() == value.lower()
+    try:
+        return same | (_numbers(column) == float(value))
+    except ValueError:
+        return same
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    """The column as numbers, NaN where it holds none."""
+    import pandas as pd
+
+    numbers: pd.Series = pd.to_numeric(column, errors="coerce")
+    return numbers
 
 
 def procedure_from(name: str | None, settings: Sequence[str] | None) -> str | Procedure | None:

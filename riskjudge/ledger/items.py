@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,8 @@ class Item:
         allowed to see them.
     ledger_abstain_reason
         Why an earlier judge declined this item: provenance, not an outcome of this run.
+    extra
+        Whatever else is known of the item (a tier, a year): carried into a trace, shown to nobody.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Item:
     group: str | None = None
     references: tuple[str, ...] = ()
     ledger_abstain_reason: AbstainReason | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.id, str) or not self.id:
@@ -114,7 +117,7 @@ def read_items(path: str | Path) -> list[Item]:
     A line holds `id`, `prompt` (or `question`), and `response` (or `candidate`: a text) or
     `responses` (two texts); a null response is a missing body. Optional: `label` (true/false, or
     "a"/"b" for a pair), `subset`, `group`, `reference` (a text) or `references` (a list of them),
-    `ledger_abstain_reason`. Other fields are left alone.
+    `ledger_abstain_reason`. Other fields that hold a text, a number or a boolean are carried along.
 
     Raises
     ------
@@ -173,6 +176,11 @@ def _item(record: Any) -> Item:
         group=record.get("group"),
         references=_references(record),
         ledger_abstain_reason=abstain_reason(record.get("ledger_abstain_reason")),
+        extra={
+            name: value
+            for name, value in record.items()
+            if name not in _FIELDS and isinstance(value, (str, int, float, bool))
+        },
     )
 
 
@@ -194,6 +202,12 @@ def _references(record: dict[str, Any]) -> tuple[str, ...]:
     if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
         raise InputError(f"`references` is a list of texts, got {given!r}")
     return tuple(given)
+
+
+_FIELDS = (
+    *("id", "prompt", "question", "response", "responses", "candidate", "label", "subset"),
+    *("group", "reference", "references", "ledger_abstain_reason"),
+)
 
 
 def _label(value: Any, responses: int) -> Label | None:

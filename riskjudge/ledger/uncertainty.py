@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from riskjudge.uncertainty.entropy import binary_entropy
+from riskjudge.uncertainty.entropy import binary_entropy, entropy_of_log_odds
 from riskjudge.verdict import Outcome
 
 
@@ -96,7 +96,9 @@ def predictive_entropy(judged: Judged) -> float | None:
     >>> round(predictive_entropy(Judgement(BooleanVerdict(True), disclosure={"p_true": 0.9})), 4)
     0.3251
     """
-    p = judged.disclosure.get("p_true")
+    log_odds, p = judged.disclosure.get("log_odds"), judged.disclosure.get("p_true")
+    if log_odds is not None:
+        return entropy_of_log_odds(log_odds)
     return None if p is None else binary_entropy(p)
 
 

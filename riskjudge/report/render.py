@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from riskjudge.calibration import Certificate, Guarantee, LabelPlan
+from riskjudge.calibration import Certificate, Guarantee, LabelPlan, Obstacle, Shortfall
 from riskjudge.report.summary import Insufficient, Rate, Report, Segment
 from riskjudge.report.table import Table
 from riskjudge.sweep import Sweep
@@ -83,23 +83,36 @@ def certificate_table(certificate: Certificate, source: str = "") -> Table:
         s = c.shortfall
         rows += [
             ("need", f"{s.need} accepted items without an error, at the least"),
-            ("have", f"{s.have} accepted by the widest rule tested"),
-            (
-                "closest rule",
-                "none accepted an item"
-                if s.best_bound is None
-                else f"{s.best_errors} errors of {s.best_accepted}, upper bound {percent(s.best_bound)}",
-            ),
-            (
-                "labels needed",
-                f"about {s.labels_needed} in all, if that rule's error rate and coverage stay"
-                if s.labels_needed is not None
-                else "no number would do: that rule's error rate is not below alpha",
-            ),
+            ("have", f"{s.have} accepted by the widest rule planned"),
+            ("testing stopped at", _stopped(s)),
+            ("because", _OBSTACLES[s.obstacle]),
         ]
+        if s.obstacle is Obstacle.TOO_FEW:
+            rows.append(("labels needed", _labels(s.labels_needed)))
     rows += [("assumes", assumption) for assumption in c.assumptions]
     title = "Certificate" + (f" for {source}" if source else "")
     return Table(title, ("", ""), tuple(rows))
+
+
+_OBSTACLES = {
+    Obstacle.NOTHING_ACCEPTED: "no rule in the plan accepted an item",
+    Obstacle.TOO_FEW: "its error rate is below alpha, but the items are too few to show it",
+    Obstacle.ERROR_RATE: "its error rate is not below alpha; more labels would not change that",
+    Obstacle.RETRIEVAL_BUDGET: "it sends too many items past the first mode",
+}
+
+
+def _stopped(shortfall: Shortfall) -> str:
+    if shortfall.best_bound is None:
+        return "no rule at all"
+    counts = f"{shortfall.best_errors} errors of {shortfall.best_accepted} accepted"
+    return f"{counts}, upper bound {percent(shortfall.best_bound)}"
+
+
+def _labels(number: int | None) -> str:
+    if number is None:
+        return "more than anybody would label: the rate is all but alpha"
+    return f"about {number} in all, if that rule's error rate and coverage stay"
 
 
 def report_tables(report: Report, source: str = "") -> list[Table]:
@@ -151,7 +164,7 @@ def sweep_table(sweep: Sweep) -> Table:
         fdr = UNDEFINED if row["fdr"] is None else f"{row['fdr']:.3f} ± {row['fdr_std'] or 0.0:.3f}"
         rows.append(
             (
-                f"{row['alpha']:.2f}",
+                f"{row['alpha']:g}",
                 f"{row['coverage']:.3f} ± {row['coverage_std']:.3f}",
                 fdr,
                 str(undefined),
@@ -172,7 +185,8 @@ def sweep_table(sweep: Sweep) -> Table:
         tuple(rows),
         (
             "Mean ± standard deviation over splits. FDR over the splits that accepted anything; "
-            "'undefined' counts the others.",
+            "'undefined' counts the others. 'FDR > alpha' is about the test half, not the true risk: "
+            "it exceeds delta even where the promise holds.",
         ),
     )
 
@@ -182,7 +196,11 @@ def plan_table(plan: LabelPlan) -> Table:
     rows = [("accepted items, no error among them", f"{plan.accepted_without_error}")]
     if plan.error_rate is not None:
         rate = percent(plan.error_rate)
-        none = "no number would do: the error rate is not below alpha"
+        none = (
+            "no number would do: the error rate is not below alpha"
+            if plan.error_rate >= plan.alpha
+            else "more than anybody would label: the rate is all but alpha"
+        )
         rows += [
             (f"accepted items, {rate} of them wrong", f"{plan.accepted or none}"),
             (

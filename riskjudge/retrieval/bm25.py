@@ -35,7 +35,8 @@ class BM25Retriever:
     """Okapi BM25 in Lucene's variant, over title and text.
 
     The best passages come first; equal scores keep the order of the corpus, and a passage that
-    shares no word with the query is not a result, so there may be fewer than `k`.
+    shares no word with the query is not a result, so there may be fewer than `k`. Words are runs of
+    letters and digits: a language written without spaces needs another source.
 
     Parameters
     ----------

@@ -34,8 +34,8 @@ def read_corpus(path: str | Path) -> list[Document]:
     ----------
     path
         A JSONL file, a line an object with `text` (or `snippet`), and optionally `title` and
-        `url` (or `id`; by default the file's name and line). Or a folder: every ``.jsonl`` below
-        it, and every ``.txt`` and ``.md``, cut at blank lines; hidden ones are left out.
+        `url` (or `id`; by default the file's name and line). A ``.txt`` or ``.md`` file, cut at
+        blank lines. Or a folder with any of these at any depth; hidden ones are left out.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def read_corpus(path: str | Path) -> list[Document]:
         raise InputError(f"{path}: no such file or folder of passages")
     seen: set[str] = set()
     documents = []
-    for where, document in _folder(path) if path.is_dir() else _jsonl(path, path.name):
+    for where, document in _folder(path) if path.is_dir() else _file(path, path.name):
         if document.url in seen:
             raise InputError(f"{where}: duplicate passage {document.url!r}")
         seen.add(document.url)
@@ -80,14 +80,18 @@ def _folder(folder: Path) -> Iterator[tuple[str, Document]]:
         inside = path.relative_to(folder)
         if any(part.startswith(".") for part in inside.parts) or not path.is_file():
             continue
-        name = inside.as_posix()
-        if path.suffix == ".jsonl":
-            yield from _jsonl(path, name)
-        elif path.suffix in _TEXT_ENDINGS:
-            with open_text(path) as file:
-                text = file.read()
-            for number, paragraph in enumerate(_paragraphs(text), start=1):
-                yield str(path), Document(path.stem, paragraph, f"{name}#{number}")
+        if path.suffix in (".jsonl", *_TEXT_ENDINGS):
+            yield from _file(path, inside.as_posix())
+
+
+def _file(path: Path, name: str) -> Iterator[tuple[str, Document]]:
+    if path.suffix not in _TEXT_ENDINGS:
+        yield from _jsonl(path, name)
+        return
+    with open_text(path) as file:
+        text = file.read()
+    for number, paragraph in enumerate(_paragraphs(text), start=1):
+        yield str(path), Document(path.stem, paragraph, f"{name}#{number}")
 
 
 def _paragraphs(text: str) -> Iterator[str]:

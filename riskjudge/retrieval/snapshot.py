@@ -167,6 +167,7 @@ class Recorder:
         self.path = Path(path)
         self._retriever, self._clock = retriever, clock
         self._mutex = threading.Lock()
+        self._turns: dict[str, threading.Lock] = {}
         try:
             self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115  # closed by close()
         except OSError as error:
@@ -188,25 +189,29 @@ class Recorder:
     def search(self, query: str, k: int) -> list[Passage]:
         """Replay the query if it is recorded, else ask the source and record its answer."""
         check_search(query, k)
-        found = self._searches.get(query)
-        if found is None:
-            time = self._clock().isoformat(timespec="seconds")
-            passages = tuple(self._retriever.search(query, k))
-            found = self._record(Search(query, time, self._retriever.describe(), k, passages))
+        with self._turn(query):
+            found = self._searches.get(query)
+            if found is None:
+                time = self._clock().isoformat(timespec="seconds")
+                passages = tuple(self._retriever.search(query, k))
+                found = Search(query, time, self._retriever.describe(), k, passages)
+                self._keep(found)
         return found.top(k)
 
     def describe(self) -> str:
         """The source's own description: what was recorded is what it said."""
         return self._retriever.describe()
 
-    def _record(self, search: Search) -> Search:
+    def _turn(self, query: str) -> threading.Lock:
+        """One at a time for each query: five answers to one question are one search, not five."""
+        with self._mutex:
+            return self._turns.setdefault(query, threading.Lock())
+
+    def _keep(self, search: Search) -> None:
         line = json.dumps(_record(search), ensure_ascii=False, separators=(",", ":")) + "\n"
         with self._mutex:
-            # Another thread may have asked the same question meanwhile; the first answer stands.
-            if search.query not in self._searches:
-                self._append(line.encode())
-                self._searches[search.query] = search
-            return self._searches[search.query]
+            self._append(line.encode())
+            self._searches[search.query] = search
 
     def _append(self, data: bytes) -> None:
         end = os.fstat(self._file.fileno()).st_size

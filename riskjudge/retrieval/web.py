@@ -7,6 +7,7 @@ A web index moves under a judge's feet. Wrap any of these in a
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -216,8 +217,9 @@ def _text(name: str, entry: Mapping[str, Any], field: str) -> str:
         return ""
     if not isinstance(value, str):
         raise RetrievalError(FailureKind.PARSE, f"{name}: `{field}` of a result is no text")
-    # Half a surrogate pair is valid JSON and no text; nothing downstream could write it.
-    return " ".join(value.encode("utf-8", "replace").decode().split())
+    # Half a surrogate pair is valid JSON and no text, and a control character steers a terminal.
+    text = value.encode("utf-8", "replace").decode()
+    return " ".join(re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", text).split())
 
 
 def _address(url: str) -> str:
