@@ -106,12 +106,22 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tested:
-    """Outcome of one family: counts of every vector, and the level at which it was rejected."""
+    """Outcome of one family.
+
+    Attributes
+    ----------
+    counts : PathCounts
+        Of every vector, chain after chain.
+    levels : ndarray of float, shape (L,)
+        Level at which each vector was rejected, NaN where it was not.
+    waiting : ndarray of float, shape (chains,)
+        Delta parked, in the end, on the vector at which each chain waits; NaN where it is through.
+    """
 
     sample: Sample
     counts: PathCounts
     levels: FloatArray
-    first_level: float
+    waiting: FloatArray
     chains: tuple[Chain, ...]
 
     @property
@@ -120,15 +130,15 @@ class Tested:
         return np.flatnonzero(~np.isnan(self.levels))
 
     @property
-    def stopped_at(self) -> IntArray:
-        """Index of the vector at which each chain came to its end, where it did not get through."""
-        stops = []
+    def stops(self) -> list[tuple[int, float]]:
+        """Vector at which each chain waits, and its level; chains that are through are left out."""
+        found = []
         start = 0
-        for chain in self.chains:
-            waiting = np.flatnonzero(np.isnan(self.levels[start : start + len(chain.path)]))
-            stops += [start + int(waiting[0])] if len(waiting) else []
+        for chain, level in zip(self.chains, self.waiting, strict=True):
+            left = np.flatnonzero(np.isnan(self.levels[start : start + len(chain.path)]))
+            found += [(start + int(left[0]), float(level))] if len(left) else []
             start += len(chain.path)
-        return np.array(stops, dtype=np.int64)
+        return found
 
     def chain_of(self, i: int) -> FloatArray:
         """The path of the chain that vector i stands on, shape (L, K)."""
@@ -171,11 +181,12 @@ def run_family(family: Family, target: Target) -> Tested:
     if len(family.chains) == 1:
         reached = _passed(tallied, sample, target, delta * weights[0])
         levels[:reached] = delta * weights[0]
+        waiting = np.array([delta * weights[0]])
     else:
         p = rule_p_values(tallied, sample, target)
         lengths = [len(chain.path) for chain in family.chains]
-        levels = _pass_weights(path, p, lengths, weights, delta)
-    return Tested(sample, tallied, levels, delta * max(weights), family.chains)
+        levels, waiting = _pass_weights(path, p, lengths, weights, delta)
+    return Tested(sample, tallied, levels, waiting, family.chains)
 
 
 def _passed(tallied: PathCounts, sample: Sample, target: Target, level: float) -> int:
@@ -196,8 +207,8 @@ def _passed(tallied: PathCounts, sample: Sample, target: Target, level: float) -
 
 def _pass_weights(
     path: FloatArray, p: FloatArray, lengths: Sequence[int], weights: Sequence[float], delta: float
-) -> FloatArray:
-    """Level at which each vector is rejected, NaN where it is not."""
+) -> tuple[FloatArray, FloatArray]:
+    """Level at which each vector is rejected, and the one at which each chain waits in the end."""
     # Equal vectors on several chains are one hypothesis: their parked shares add up.
     _, identity = np.unique(path, axis=0, return_inverse=True)
     identity = identity.ravel()
@@ -212,7 +223,7 @@ def _pass_weights(
                 position[c] += 1
         waiting = position < ends
         if not waiting.any():
-            return level
+            return level, np.full(len(ends), np.nan)
         if (done := ~waiting & (share > 0)).any():
             share = np.where(waiting, share * (1.0 + share[done].sum() / share[waiting].sum()), 0.0)
         heads = identity[position[waiting]]
@@ -221,7 +232,9 @@ def _pass_weights(
             i for i in np.flatnonzero(waiting) if p[position[i]] <= parked[identity[position[i]]]
         ]
         if not passing:
-            return level
+            parked_at = np.full(len(ends), np.nan)
+            parked_at[waiting] = parked[heads]
+            return level, parked_at
         for i in passing:
             vector = identity[position[i]]
             level[identity == vector] = parked[vector]

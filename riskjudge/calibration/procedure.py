@@ -201,15 +201,21 @@ def _selection(
 
 def _closest(plan: Plan, tested: list[Tested], target: Target, n: int) -> Selection:
     """Where testing stopped: of the rules that the chains wait at, the one with the lowest bound."""
-    tested = [family for family in tested if len(family.stopped_at)]
-    if not tested:
+    waiting = [(family, i, level) for family in tested for i, level in family.stops]
+    if not waiting:
         return nothing(plan.n_hypotheses, target.delta, plan.n_reserved, plan.assumptions, n)
-    family = max(tested, key=lambda f: f.first_level)
-    stops = family.stopped_at
-    errors, accepted = family.counts.errors[stops], family.counts.accepted[stops]
-    bounds = binomial.upper_bound(errors, accepted, family.first_level)
-    i = int(stops[np.argmin(np.where(np.isnan(bounds), 2.0, bounds))])
-    return _selection(plan, family, i, family.first_level, certified=False)
+
+    def bound(stop: tuple[Tested, int, float]) -> float:
+        family, i, level = stop
+        accepted = family.counts.accepted[i]
+        return (
+            float(binomial.upper_bound(family.counts.errors[i], accepted, level))
+            if accepted
+            else 2.0
+        )
+
+    family, i, level = min(waiting, key=bound)
+    return _selection(plan, family, i, level, certified=False)
 
 
 def nothing(
