@@ -1,0 +1,230 @@
+"""The options that say which model is asked, and how; the commands that ask one share them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from riskjudge.errors import InputError
+
+if TYPE_CHECKING:
+    from riskjudge.models.judging import AnyModelJudge
+    from riskjudge.retrieval.passage import Retriever
+
+_PANEL = "The model"
+_LIMITS = "Limits"
+
+
+def _option(*names: str, help: str, panel: str = _PANEL) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """What the shared options were given as."""
+
+    modes: Annotated[
+        str, _option(help="Forms of the question, in the order of asking, with commas.")
+    ] = "parametric,retrieval"
+    model: Annotated[
+        str | None, _option(help="Its name at the endpoint; with --local, a GGUF file.")
+    ] = None
+    base_url: Annotated[
+        str | None, _option(help="OpenAI-compatible endpoint. (default: OpenAI's own)")
+    ] = None
+    key_env: Annotated[str, _option(help="Environment variable that holds the key.")] = (
+        "OPENAI_API_KEY"
+    )
+    local: Annotated[
+        bool, _option("--local", help="Start a llama.cpp server here, and stop it afterwards.")
+    ] = False
+    retriever: Annotated[
+        str | None, _option(help="Source of evidence: bm25:passages.jsonl, ddgs:, snapshot:FILE …")
+    ] = None
+    k: Annotated[int, _option("-k", help="Passages shown.")] = 3
+    snapshot: Annotated[
+        Path | None, _option(help="Keep the search results here, and replay those it has.")
+    ] = None
+    prompts: Annotated[
+        Path | None, _option(help="Folder of your own prompts; they go before ours.")
+    ] = None
+    score: Annotated[
+        str, _option(help="Confidence from the verdict's tokens, or from several samples.")
+    ] = "tokens"
+    samples: Annotated[int, _option(help="How many, with --score samples.")] = 5
+    temperature: Annotated[float, _option(help="Of the samples.")] = 1.0
+    reply_tokens: Annotated[int, _option(help="Longest reply.")] = 64
+    top_logprobs: Annotated[int, _option(help="Alternatives asked for at each token.")] = 20
+    extra_body: Annotated[
+        str | None, _option(help="JSON object: more fields of the request; null takes one away.")
+    ] = None
+    sampling_seed: Annotated[int, _option(help="Seed of the first sample.")] = 0
+    cache: Annotated[
+        Path | None, _option(help="Requests and replies, SQLite. (default: beside the output)")
+    ] = None
+    concurrency: Annotated[int, _option(help="Calls under way at once.", panel=_LIMITS)] = 8
+    rate: Annotated[
+        float | None, _option(help="Most calls started in a second.", panel=_LIMITS)
+    ] = None
+    timeout: Annotated[
+        float, _option(help="Seconds without a byte until a call fails.", panel=_LIMITS)
+    ] = 60.0
+    tries: Annotated[
+        int, _option(help="Of a call, after time-outs, 429 and 5xx.", panel=_LIMITS)
+    ] = 5
+    max_calls: Annotated[int | None, _option(help="Budget of calls.", panel=_LIMITS)] = None
+    max_tokens: Annotated[
+        int | None, _option(help="Budget of tokens, in and out.", panel=_LIMITS)
+    ] = None
+    max_money: Annotated[
+        float | None, _option(help="Budget in the prices' currency.", panel=_LIMITS)
+    ] = None
+    price_in: Annotated[float, _option(help="Of a million tokens in.", panel=_LIMITS)] = 0.0
+    price_out: Annotated[float, _option(help="Of a million tokens out.", panel=_LIMITS)] = 0.0
+
+    @property
+    def mode_names(self) -> list[str]:
+        """The modes as a list."""
+        return [mode.strip() for mode in self.modes.split(",") if mode.strip()]
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """The further fields of the request."""
+        try:
+            found = json.loads(self.extra_body or "{}")
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise InputError(f"--extra-body takes a JSON object, got {self.extra_body!r}")
+        return found
+
+
+def with_model_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command that takes ``models: ModelOptions`` one option for each of its fields."""
+    hints = get_type_hints(ModelOptions, include_extras=True)
+    own = inspect.signature(command, eval_str=True)
+    spread = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(ModelOptions)
+    ]
+    kept = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in own.parameters.items()
+        if name != "models"
+    ]
+
+    @functools.wraps(command)
+    def wrapper(**given: Any) -> None:
+        models = ModelOptions(
+            **{field.name: given.pop(field.name) for field in fields(ModelOptions)}
+        )
+        command(**given, models=models)
+
+    parameters = [*kept, *spread]
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return wrapper
+
+
+@contextmanager
+def open_judges(
+    options: ModelOptions, beside: Path, also: tuple[str, ...] = ()
+) -> Iterator[list[AnyModelJudge]]:
+    """A judge for each mode (and for those of `also`), with all that they need, until the end.
+
+    Parameters
+    ----------
+    options
+        What was asked for.
+    beside
+        The output; the cache goes beside it.
+    """
+    from riskjudge.models import (
+        Budget,
+        Endpoint,
+        LocalServer,
+        ModelClient,
+        ModelSettings,
+        RateLimit,
+        ReplyCache,
+    )
+    from riskjudge.models.endpoint import OPENAI_URL
+    from riskjudge.models.modes import make_judges
+
+    if options.concurrency < 1:
+        raise InputError(f"--concurrency is at least 1, got {options.concurrency}")
+    budget = Budget(
+        options.max_calls,
+        options.max_tokens,
+        options.max_money,
+        options.price_in,
+        options.price_out,
+    )
+    rate = None if options.rate is None else RateLimit(options.rate)
+    with ExitStack() as stack:
+        retriever = _retriever(options, stack)
+        base_url, model = options.base_url or OPENAI_URL, options.model
+        if options.local:
+            if options.base_url is not None:
+                raise InputError("--local starts an endpoint of its own; leave out --base-url")
+            server = LocalServer(model)
+            model = server.model
+        if model is None:
+            raise InputError("name the model: --model NAME, or --local for a small one here")
+        settings = ModelSettings(
+            model,
+            options.score,
+            options.reply_tokens,
+            options.top_logprobs,
+            options.samples,
+            options.temperature,
+            options.sampling_seed,
+            constrained=options.local,
+            extra=options.extra,
+        )
+        if options.local:
+            base_url = stack.enter_context(server).base_url
+        endpoint = Endpoint(
+            base_url,
+            key_variable=options.key_env,
+            timeout=options.timeout,
+        )
+        stack.callback(endpoint.close)
+        cache = stack.enter_context(ReplyCache(options.cache or beside))
+        # A local server has another port each time; what it says depends on its model alone.
+        where = f"local:{model}" if options.local else None
+        client = ModelClient(endpoint, cache, budget, rate, options.tries, where)
+        yield make_judges(
+            client,
+            [*options.mode_names, *also],
+            settings,
+            retriever=retriever,
+            k=options.k,
+            prompts=options.prompts,
+        )
+
+
+def _retriever(options: ModelOptions, stack: ExitStack) -> Retriever | None:
+    from riskjudge.retrieval import Recorder, make_retriever
+
+    if options.retriever is None:
+        if options.snapshot is not None:
+            raise InputError("--snapshot keeps what a --retriever finds; name one")
+        return None
+    retriever = make_retriever(options.retriever)
+    if options.snapshot is None:
+        return retriever
+    return stack.enter_context(Recorder(retriever, options.snapshot))
