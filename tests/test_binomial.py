@@ -50,7 +50,9 @@ def test_bounds_match_scipy_and_statsmodels(a, b, delta):
         assert binomial.upper_bound(w, m, delta) == pytest.approx(high, abs=1e-9)
         assert binomial.lower_bound(w, m, delta) == pytest.approx(low, abs=1e-9)
     if w < m:
-        assert binomial.upper_bound(w, m, delta) == pytest.approx(stats.beta.isf(delta, w + 1, m - w))
+        assert binomial.upper_bound(w, m, delta) == pytest.approx(
+            stats.beta.isf(delta, w + 1, m - w)
+        )
 
 
 @given(st.integers(0, 200), st.integers(0, 200), risks, levels)

@@ -27,7 +27,9 @@ def samples(draw, modes=2):
     n = draw(st.integers(0, 12))
     score = st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.5, np.nan])
     scores = draw(st.lists(st.lists(score, min_size=modes, max_size=modes), min_size=n, max_size=n))
-    errors = draw(st.lists(st.lists(st.booleans(), min_size=modes, max_size=modes), min_size=n, max_size=n))
+    errors = draw(
+        st.lists(st.lists(st.booleans(), min_size=modes, max_size=modes), min_size=n, max_size=n)
+    )
     return (
         np.array(scores, dtype=float).reshape(n, modes),
         np.array(errors, dtype=bool).reshape(n, modes),
@@ -77,7 +79,10 @@ def test_frontier_and_cells_do_not_depend_on_blocks(sample, accepted, tolerated,
 
 
 @settings(max_examples=50)
-@given(samples(modes=3), st.lists(st.tuples(*[st.sampled_from([NONE, 0.0, 0.15, 0.3, 0.5])] * 3), min_size=1))
+@given(
+    samples(modes=3),
+    st.lists(st.tuples(*[st.sampled_from([NONE, 0.0, 0.15, 0.3, 0.5])] * 3), min_size=1),
+)
 def test_paths_of_three_modes(sample, path):
     scores, errors = sample
     tallied = path_counts(scores, errors, np.array(path))
@@ -92,7 +97,9 @@ def test_one_mode_at_every_distinct_score(sample):
     scores, errors = sample
     tallied = threshold_counts(scores[:, 0], errors[:, 0])
     assert np.all(np.diff(tallied.thresholds[:, 0]) > 0)
-    for t, accepted, wrong in zip(tallied.thresholds, tallied.accepted, tallied.errors, strict=True):
+    for t, accepted, wrong in zip(
+        tallied.thresholds, tallied.accepted, tallied.errors, strict=True
+    ):
         assert (accepted, wrong) == by_hand(scores, errors, t)
 
 

@@ -97,7 +97,10 @@ def test_reasons_of_the_last_mode_asked_stand():
         "help split": "panel_split",
         "split, then not sure": "below_conformal",
     }
-    assert out["failure"].dropna().to_dict() == {"help broke": "timeout", "broke, then not sure": "parse"}
+    assert out["failure"].dropna().to_dict() == {
+        "help broke": "timeout",
+        "broke, then not sure": "parse",
+    }
     assert out.index[out["undecided"]].tolist() == ["no preference"]
 
 
@@ -146,7 +149,10 @@ def test_an_unfitted_gate_can_be_stored(tmp_path):
     [
         (lambda text: text[: len(text) // 2], "damaged or not JSON"),
         (lambda text: text.replace('"alpha": 0.15', '"alpha": 0.25'), "checksum does not match"),
-        (lambda text: text.replace('"format_version": 1', '"format_version": 2'), "Upgrade riskjudge"),
+        (
+            lambda text: text.replace('"format_version": 1', '"format_version": 2'),
+            "Upgrade riskjudge",
+        ),
         (lambda text: text.replace("riskjudge-gate", "other"), "format is not"),
         (lambda text: "[]", "format is not"),
     ],
@@ -205,7 +211,9 @@ def test_dependent_rows_are_refused_or_sampled():
     [(np.full(50, -1), "no item has a label"), (np.ones(50, int), "all 50 labels are 1")],
 )
 def test_labels_that_cannot_calibrate_are_named(labels, says):
-    trace = Trace.from_arrays(np.random.default_rng(0).random((50, 1)), np.ones((50, 1), int), labels)
+    trace = Trace.from_arrays(
+        np.random.default_rng(0).random((50, 1)), np.ones((50, 1), int), labels
+    )
     with pytest.raises(InputError, match=says):
         SelectiveGate().fit(trace)
 
@@ -262,7 +270,9 @@ def test_a_retrieval_budget_leaves_room_for_both_modes(budget):
 
 def test_a_rule_without_retrieval_keeps_any_budget():
     trace = make_trace(1500, rates=(0.05, 0.9), missing=0)
-    certificate = Router(alpha=0.1, max_retrieval=0.001, procedure="portfolio").fit(trace).certificate_
+    certificate = (
+        Router(alpha=0.1, max_retrieval=0.001, procedure="portfolio").fit(trace).certificate_
+    )
     assert certificate.certified
     assert certificate.thresholds["mode2"] is None
 
@@ -273,7 +283,11 @@ def test_the_shortfall_tells_its_cases_apart():
     assert (str(short.obstacle), short.labels_needed) == ("nothing_accepted", None)
     bad = Router(alpha=0.05).fit(make_trace(rates=(0.9, 0.9))).certificate_.shortfall
     assert str(bad.obstacle) == "error_rate"
-    few = Router(alpha=0.1, procedure="portfolio").fit(make_trace(60, rates=(0.05, 0.05))).certificate_
+    few = (
+        Router(alpha=0.1, procedure="portfolio")
+        .fit(make_trace(60, rates=(0.05, 0.05)))
+        .certificate_
+    )
     assert str(few.shortfall.obstacle) == "too_few"
     assert few.shortfall.labels_needed > 60
 
@@ -288,7 +302,9 @@ def test_scores_that_look_like_confidences_are_noted():
 def test_group_mates_of_calibration_items_are_no_pool():
     frame = make_trace(400).to_frame().assign(group=np.repeat(np.arange(200), 2))
     with pytest.raises(InputError, match="the pool holds the calibration item"):
-        Router(groups="sample").fit(Trace.from_frame(frame), pool=Trace.from_frame(frame.iloc[1::2]))
+        Router(groups="sample").fit(
+            Trace.from_frame(frame), pool=Trace.from_frame(frame.iloc[1::2])
+        )
 
 
 def test_numpy_numbers_can_be_stored(tmp_path):
@@ -324,4 +340,7 @@ def test_sql_and_decide_agree_on_rows_with_a_reason():
     assert router.certificate_.certified
     assert len(rows) == 800
     answer = duckdb.sql(f"SELECT {router.to_sql()} AS mode FROM rows").df()["mode"]
-    assert answer.where(answer.notna(), None).tolist() == router.decide(trace).to_frame()["mode"].tolist()
+    assert (
+        answer.where(answer.notna(), None).tolist()
+        == router.decide(trace).to_frame()["mode"].tolist()
+    )

@@ -68,7 +68,9 @@ def test_every_room_is_on_the_map():
     assert names - {"__init__", "__pycache__", "py.typed", "_data"} <= set(LEVEL)
 
 
-@pytest.mark.parametrize("module", ["riskjudge", "riskjudge.cli", "riskjudge.plots", "riskjudge.judges"])
+@pytest.mark.parametrize(
+    "module", ["riskjudge", "riskjudge.cli", "riskjudge.plots", "riskjudge.judges"]
+)
 def test_nothing_heavy_is_loaded(module):
     heavy = ["matplotlib", "duckdb", "openai", "xllamacpp", "mapie"]
     if module != "riskjudge.plots":

@@ -13,7 +13,16 @@ from riskjudge.report.render import certificate_table, report_tables
 
 
 def outcomes(rows):
-    columns = ("item_id", "mode", "verdict", "label", "abstain_reason", "failure", "undecided", "topic")
+    columns = (
+        "item_id",
+        "mode",
+        "verdict",
+        "label",
+        "abstain_reason",
+        "failure",
+        "undecided",
+        "topic",
+    )
     frame = pd.DataFrame([(f"i{k}", *row) for k, row in enumerate(rows)], columns=list(columns))
     return Outcomes.from_frame(frame.assign(status="", certified=True, asked=1))
 
@@ -82,7 +91,10 @@ def test_a_certificate_in_words():
     wrong = rng.random((500, 1)) < 0.2 * scores
     sample = Sample(scores, wrong.astype(int), np.zeros(500, int), ("judge",))
     good = certificate_table(FixedSequence().certify(sample, 0.15, 0.05)).to_markdown()
-    assert "With confidence 95 %, at most 15 % of the verdicts that these thresholds accept are wrong." in good
+    assert (
+        "With confidence 95 %, at most 15 % of the verdicts that these thresholds accept are wrong."
+        in good
+    )
     assert "set aside" in good
     none = certificate_table(FixedSequence().certify(sample, 0.001, 0.05)).to_markdown()
     assert "| certified | no |" in none

@@ -26,7 +26,10 @@ def test_one_split_by_hand(trace):
     decided = gate.decide(trace.rows(~rows))
     assert result.accepted[1, 0] == decided.accepted.sum()
     assert result.errors[1, 0] == decided.wrong.sum()
-    assert result.by_mode[1, 0].tolist() == np.bincount(decided.mode[decided.accepted], minlength=2).tolist()
+    assert (
+        result.by_mode[1, 0].tolist()
+        == np.bincount(decided.mode[decided.accepted], minlength=2).tolist()
+    )
 
 
 def test_jobs_and_backends_change_nothing(trace):

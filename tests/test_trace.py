@@ -50,7 +50,10 @@ def test_the_reason_column_says_why():
         ({"u1": [0.1, "low", 0.2]}, r"row 2, u1: 'low' is not a number"),
         ({"item_id": ["a", "b", "a"]}, r"row 3: the id 'a' is that of row 1"),
         ({"item_id": ["a", None, "c"]}, r"row 2, item_id: None is not an id"),
-        ({"why1": [None, "tired", None], "v1": [1, None, 1]}, r"row 2, why1: 'tired' is not one of"),
+        (
+            {"why1": [None, "tired", None], "v1": [1, None, 1]},
+            r"row 2, why1: 'tired' is not one of",
+        ),
         ({"why1": ["timeout", None, None]}, r"row 1: why1 says 'timeout', yet there is a verdict"),
     ],
 )
@@ -107,7 +110,11 @@ def test_ids_stay_text(tmp_path):
         ("t.csv", "item_id,label,v1,u1\n", "no rows"),
         ("t.csv", "item_id,label,v1,u1\na,1,1,0.1\nb,0,1", "last row has 3 of 4 fields"),
         ("t.csv", "item_id,label,v1,u1\na,1,1,0.1,\n", "trailing comma"),
-        ("t.jsonl", '{"item_id": "a", "label": [1], "v1": 1, "u1": 0.1}\n', r"row 1, label: \[1\] is not"),
+        (
+            "t.jsonl",
+            '{"item_id": "a", "label": [1], "v1": 1, "u1": 0.1}\n',
+            r"row 1, label: \[1\] is not",
+        ),
         ("t.csv", "a,b\n1,2,3,4\n5\n", "more fields than the 2 of the header"),
         ("t.jsonl", '{"item_id": "a"}\n{"item_id"\n', "line 2: not JSON"),
         ("t.jsonl", "[1]\n", "line 1: a JSON object is needed"),
@@ -138,7 +145,9 @@ def test_fingerprint_does_not_depend_on_the_order_of_rows():
 def test_rows_and_stack_are_inverse(mask):
     n = len(mask)
     rng = np.random.default_rng(n)
-    trace = Trace.from_arrays(rng.random((n, 2)), rng.integers(0, 2, (n, 2)), rng.integers(-1, 2, n))
+    trace = Trace.from_arrays(
+        rng.random((n, 2)), rng.integers(0, 2, (n, 2)), rng.integers(-1, 2, n)
+    )
     keep = np.array(mask)
     parts = [part for part in (trace.rows(keep), trace.rows(~keep)) if len(part)]
     assert stack(parts).fingerprint() == trace.fingerprint()

@@ -49,7 +49,10 @@ def best(repeat: int, *calls: Callable[[], object]) -> list[float]:
 
 
 def report(what: str, ours: float, theirs: float, whose: str) -> None:
-    print(f"{what:<66} {1e3 * ours:10.2f} ms   {whose}: {1e3 * theirs:10.2f} ms   ratio {theirs / ours:8.2f}")
+    print(
+        f"{what:<66} {1e3 * ours:10.2f} ms   {whose}: {1e3 * theirs:10.2f} ms   "
+        f"ratio {theirs / ours:8.2f}"
+    )
 
 
 def mapie_one_mode(scores: np.ndarray, errors: np.ndarray) -> Callable[[], object]:
@@ -82,7 +85,12 @@ def one_mode(n: int, repeat: int) -> None:
         return binomial.certifies(counted.errors, counted.accepted, ALPHA, DELTA)
 
     mine, theirs = best(repeat, ours, mapie_one_mode(scores, errors))
-    report(f"one mode, n = {n:,}: all distinct thresholds, counted and tested", mine, theirs, "MAPIE, its 100")
+    report(
+        f"one mode, n = {n:,}: all distinct thresholds, counted and tested",
+        mine,
+        theirs,
+        "MAPIE, its 100",
+    )
     counting, sorting = best(
         repeat, lambda: threshold_counts(scores[:, 0], errors[:, 0]), lambda: np.sort(scores[:, 0])
     )
@@ -139,7 +147,12 @@ def two_modes(n: int, repeat: int) -> None:
 
     mine, theirs = best(repeat, lambda: search((ALPHA,)), mapie_two_modes(scores, errors, 30))
     pairs = (n + 1) ** 2 - 1
-    report(f"two modes, n = {n:,}: the exact search over {pairs:,} pairs", mine, theirs, "MAPIE, 30 x 30 pairs")
+    report(
+        f"two modes, n = {n:,}: the exact search over {pairs:,} pairs",
+        mine,
+        theirs,
+        "MAPIE, 30 x 30 pairs",
+    )
     once, twelve = best(repeat, lambda: search((ALPHA,)), lambda: search(PAPER_ALPHAS))
     report(f"two modes, n = {n:,}: one risk level", once, twelve, "twelve levels")
     counted, _ = best(repeat, lambda: Plane(scores, errors).fewest_errors, lambda: None)
@@ -163,7 +176,9 @@ def protocol(splits: int) -> None:
 
     for name in ("pointwise", None):
         start = time.perf_counter()
-        done = sweep(trace_with_both_classes(trace), Router(procedure=name), splits=splits, n_jobs=2)
+        done = sweep(
+            trace_with_both_classes(trace), Router(procedure=name), splits=splits, n_jobs=2
+        )
         taken = time.perf_counter() - start
         what = f"{splits} splits x {len(PAPER_ALPHAS)} levels, 2,000 items, 2 jobs"
         print(f"{what + ', ' + done.description.split(',')[0]:<66} {taken:10.2f} s")
@@ -178,7 +193,9 @@ def trace_with_both_classes(trace: Trace) -> Trace:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes, for a check that it runs")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, for a check that it runs"
+    )
     parser.add_argument("--repeat", type=int, default=7)
     arguments = parser.parse_args()
     repeat = 2 if arguments.quick else arguments.repeat

@@ -138,7 +138,9 @@ class ConformalSelection(Procedure):
         placing = part.scores if pool is None else _mixed(rest.scores, pool, seed)
         paths = candidate_paths(placing, sample.columns_per_mode, self.steps)
         if not paths or rest.n == 0:
-            return nothing(0, target.delta, part.n, n=rest.n), _NONE_USABLE
+            fewest = math.ceil(1.0 / target.alpha)
+            unused = Shortfall(Obstacle.NOTHING_ACCEPTED, fewest, 0, None, 0, 0, None)
+            return nothing(0, target.delta, part.n, n=rest.n), unused
         path = max(paths, key=lambda p: _promise(p, part, placing, target.alpha))
         accepted = _accepted(rest.scores, path)
         ever = ever_wrong(rest, path)
@@ -174,7 +176,6 @@ _SHARE = (
     "On average over calibrations, the share of items accepted with a wrong verdict, divided by the "
     "share accepted at calibration, is at most {:g} %; a single calibration may exceed it."
 )
-_NONE_USABLE = Shortfall(Obstacle.NOTHING_ACCEPTED, 1, 0, None, 0, 0, None)
 
 
 def ever_wrong(sample: Sample, path: FloatArray) -> IntArray:
