@@ -177,3 +177,13 @@ def test_real_traces(capsys, real, tmp_path):
     )
     assert code in (0, 1)
     assert "one item drawn at random" in err
+
+
+def test_every_room_of_the_command_line_is_registered(capsys):
+    code, out, _ = run(capsys, "--help")
+    assert code == 0
+    for command in (
+        "demo", "calibrate", "sweep", "plan", "decide", "report", "sql", "plot", "check", "watch",
+        "audit", "reproduce", "judge", "run", "evidence", "census", "reading", "trace", "agreement",
+    ):  # fmt: skip
+        assert f" {command} " in out, command

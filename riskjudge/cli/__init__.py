@@ -12,7 +12,19 @@ from collections.abc import Sequence
 
 import typer
 
-from riskjudge.cli import agreement, calibrating, deciding, demo, judging, modelling
+from riskjudge.cli import (
+    agreement,
+    audit,
+    calibrating,
+    deciding,
+    demo,
+    evidence,
+    judging,
+    modelling,
+    monitor,
+    plot,
+    reproduce,
+)
 from riskjudge.errors import OperationalError, RiskJudgeError
 
 app = typer.Typer(
@@ -42,7 +54,19 @@ def _options(
     pass
 
 
-for _commands in (demo, calibrating, deciding, judging, modelling, agreement):
+for _commands in (
+    demo,
+    calibrating,
+    deciding,
+    plot,
+    monitor,
+    audit,
+    reproduce,
+    modelling,
+    evidence,
+    judging,
+    agreement,
+):
     _commands.register(app)
 
 

@@ -1,0 +1,246 @@
+"""Draw the study's figures from its CSV files.
+
+python experiments/validity/figures.py [--results DIR] [--output DIR]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib import pyplot, rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from riskjudge.plots.style import COLUMN_WIDTH, QUIET, RC, look, save_figure
+
+HERE = Path(__file__).resolve().parent
+WIDE = 2 * COLUMN_WIDTH
+SERIES = ("hybrid", "learned", "portfolio", "fixed_sequence", "holm_grid", "bonferroni")
+"""In the order of their looks, so that a procedure looks the same in every figure."""
+
+
+def series_of(frame: pd.DataFrame) -> list[tuple[str, Any]]:
+    """The procedures that occur, with their looks."""
+    present = set(frame["procedure"])
+    return [(name, look(i)) for i, name in enumerate(SERIES) if name in present]
+
+
+def price_figure(cells: pd.DataFrame) -> Figure:
+    """Coverage ratio of every procedure in every scenario in which pointwise covers 15 %."""
+    pointwise = cells[(cells["procedure"] == "pointwise") & (cells["kind"] != "null")]
+    counted = pointwise[pointwise["coverage"] >= 0.15].sort_values("coverage")
+    figure, ax = pyplot.subplots(figsize=(WIDE, 4.0), layout="constrained")
+    for i, name in enumerate(counted["scenario"]):
+        ax.axhline(i, color="#E4E4E4", linewidth=0.6, zorder=0)
+        for procedure, style in series_of(cells):
+            here = cells[(cells["procedure"] == procedure) & (cells["scenario"] == name)]
+            if len(here):
+                ax.plot(here["ratio"].iloc[0], i, style.marker, color=style.colour, ms=5)
+    for procedure, style in series_of(cells):
+        mean = cells[
+            (cells["procedure"] == procedure) & cells["scenario"].isin(counted["scenario"])
+        ]["ratio"].mean()
+        ax.plot([], [], style.marker, color=style.colour, label=f"{procedure} (mean {mean:.3f})")
+    ax.axvline(1, color=QUIET, linewidth=0.8)
+    ax.set_yticks(
+        range(len(counted)),
+        [f"{s} ({c:.2f})" for s, c in zip(counted["scenario"], counted["coverage"], strict=True)],
+    )
+    ax.set_xlabel("coverage relative to the pointwise rule, which keeps no promise")
+    ax.set_xlim(-0.02, 1.05)
+    oracle = cells[cells["procedure"] == "oracle"].set_index("scenario")["ratio"]
+    for i, name in enumerate(counted["scenario"]):
+        if name in oracle.index:
+            ax.plot(oracle[name], i, "|", color="black", ms=9, mew=1.4)
+    mean = oracle[oracle.index.isin(counted["scenario"])].mean()
+    ax.plot([], [], "|", color="black", label=f"knows the truth (mean {mean:.3f})")
+    first = cells.iloc[0]
+    ax.set_title(
+        f"The price of validity by scenario (coverage of the pointwise rule)\n"
+        f"n = {first['n']:,}, pool {first['pool']:,}, delta = {first['delta']:g}, "
+        f"{first['replicates']} replicates",
+        loc="left",
+    )
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def violations_figure(cells: pd.DataFrame) -> Figure:
+    """Violation rates on the nulls with exact 99 % bounds, and delta."""
+    nulls = list(dict.fromkeys(cells["scenario"]))
+    drawn = [*series_of(cells), ("pointwise", look(len(SERIES)))]
+    drawn = [(p, style) for p, style in drawn if p in set(cells["procedure"])]
+    figure, ax = pyplot.subplots(figsize=(WIDE, 3.8), layout="constrained")
+    for s, (procedure, style) in enumerate(drawn):
+        shift = 0.8 * ((s + 0.5) / len(drawn) - 0.5)
+        colour = "black" if procedure == "pointwise" else style.colour
+        marker = "X" if procedure == "pointwise" else style.marker
+        here = cells[cells["procedure"] == procedure].set_index("scenario")
+        for i, name in enumerate(nulls):
+            row = here.loc[name]
+            error = [[row["violation"] - row["low99"]], [row["high99"] - row["violation"]]]
+            ax.errorbar(
+                row["violation"], i + shift, xerr=error, fmt=marker, color=colour, ms=3.5,
+                elinewidth=0.8, label=procedure if i == 0 else None,
+            )  # fmt: skip
+    delta = cells["delta"].iloc[0]
+    ax.axvline(delta, color=QUIET, linewidth=0.8)
+    ax.annotate(
+        f"delta = {delta:g}", (delta, len(nulls) - 0.45), (2, 0), textcoords="offset points"
+    )
+    ax.set_xscale("symlog", linthresh=0.1)
+    ax.set_xlim(-0.004, 1)
+    ax.set_xticks([0, 0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0", ".02", ".05", ".1", ".2", ".5", "1"])
+    ax.minorticks_off()
+    ax.set_yticks(range(len(nulls)), nulls)
+    ax.set_xlabel("share of calibrations that break the promise (linear up to .1)")
+    first = cells.iloc[0]
+    ax.set_title(
+        "Where nothing may be accepted\n"
+        f"n = {first['n']:,}, {first['replicates']:,} replicates, exact 99 % bounds",
+        loc="left",
+    )
+    figure.legend(loc="outside lower center", ncols=4)
+    return figure
+
+
+def sizes_figure(cells: pd.DataFrame, at_1000: pd.DataFrame) -> Figure:
+    """Coverage against the number of labels, a panel a scenario."""
+    cells = pd.concat([cells, at_1000[at_1000["procedure"].isin(cells["procedure"])]])
+    names = [s for s in dict.fromkeys(cells["scenario"]) if not s.startswith("null")]
+    names = [s for s in names if s in set(cells[cells["n"] == cells["n"].min()]["scenario"])]
+    figure, axes = pyplot.subplots(
+        1, len(names), figsize=(WIDE, 2.4), sharey=True, layout="constrained"
+    )
+    for ax, name in zip(axes, names, strict=True):
+        _size_panel(ax, cells[cells["scenario"] == name])
+        ax.set_title(name, loc="left")
+    axes[0].set_ylabel("true coverage")
+    figure.supxlabel("labelled items", fontsize=RC["axes.labelsize"])
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    return figure
+
+
+def _size_panel(ax: Axes, cells: pd.DataFrame) -> None:
+    reference = cells[cells["procedure"] == "pointwise"].sort_values("n")
+    ax.plot(
+        reference["n"], reference["coverage"], ":", color="black", label="pointwise (no promise)"
+    )
+    for procedure, style in series_of(cells):
+        here = cells[cells["procedure"] == procedure].sort_values("n")
+        ax.plot(
+            here["n"], here["coverage"], style.marker, linestyle=style.line, color=style.colour,
+            label=procedure, ms=3,
+        )  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_xticks([200, 1000, 5000], ["200", "1,000", "5,000"])
+    ax.minorticks_off()
+    ax.grid(True, axis="y")
+    ax.set_ylim(0, 1)
+
+
+def peers_figure(table: pd.DataFrame) -> Figure:
+    """Worst violation rate against mean coverage ratio, ours and other people's."""
+    table = table.sort_values("ratio").reset_index(drop=True)
+    figure, (left, right) = pyplot.subplots(
+        1, 2, figsize=(WIDE, 0.7 + 0.2 * len(table)), sharey=True, layout="constrained"
+    )
+    colours = {"ours": look(0), "peer": look(4), "none": look(1)}
+    for i, row in table.iterrows():
+        style = colours[row["group"]]
+        left.plot(row["ratio"], i, style.marker, color=style.colour)
+        right.plot(row["worst"], i, style.marker, color=style.colour)
+        for ax in (left, right):
+            ax.axhline(i, color="#E4E4E4", linewidth=0.6, zorder=0)
+    for group, text in (("ours", "riskjudge"), ("peer", "others"), ("none", "no such promise")):
+        style = colours[group]
+        left.plot([], [], style.marker, color=style.colour, label=text)
+    left.set_yticks(range(len(table)), table["procedure"])
+    left.set_xlabel("coverage relative to pointwise (mean)")
+    left.set_xlim(-0.02, None)
+    right.axvline(0.05, color=QUIET, linewidth=0.8)
+    right.set_xscale("symlog", linthresh=0.1)
+    right.set_xticks([0, 0.05, 0.1, 0.2, 0.5, 1], ["0", ".05", ".1", ".2", ".5", "1"])
+    right.minorticks_off()
+    right.set_xlabel("worst violation rate of any scenario (delta = .05)")
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def peer_table(cells: pd.DataFrame) -> pd.DataFrame:
+    """One line a method: promise, worst violation, cells above delta, coverage ratio, time ratio.
+
+    Times are relative to the portfolio's in the same run.
+    """
+    ours = {"hybrid", "learned", "portfolio", "fixed_sequence", "bonferroni", "holm_grid",
+            "split_fixed_sequence"}  # fmt: skip
+    pointwise = cells[(cells["procedure"] == "pointwise") & (cells["kind"] != "null")]
+    counted = set(pointwise[pointwise["coverage"] >= 0.15]["scenario"])
+    base = cells[cells["procedure"] == "portfolio"]["ms"].mean()
+    rows = []
+    for name, group in cells.groupby("procedure", sort=False):
+        off, on = group[group["kind"] != "null"], group[group["kind"] == "null"]
+        promised = group["promise"].iloc[0] == "high_probability"
+        rows.append(
+            {
+                "procedure": name,
+                "promise": group["promise"].iloc[0],
+                "group": ("ours" if name in ours else "peer") if promised else "none",
+                "cells above delta": f"{(group['verdict'] == 'exceeds').sum()} of {len(group)}",
+                "worst off nulls": off["violation"].max(),
+                "worst on nulls": on["violation"].max(),
+                "worst": group["violation"].max(),
+                "ratio": off[off["scenario"].isin(counted)]["ratio"].mean(),
+                "ms": group["ms"].mean(),
+                "time ratio": group["ms"].mean() / base,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def draw_all(results: Path, output: Path) -> list[Path]:
+    """Every figure whose CSV file is there, as PNG and PDF; and the table of the peers."""
+    output.mkdir(parents=True, exist_ok=True)
+    # "null" is a kind of scenario here, not a missing value.
+    frames = {
+        path.stem: pd.read_csv(path, keep_default_na=False, na_values=[""])
+        for path in sorted(results.glob("*.csv"))
+    }
+    made: dict[str, Figure] = {}
+    with rc_context(RC):
+        if "scenarios" in frames:
+            made["price"] = price_figure(frames["scenarios"])
+        if "nulls" in frames:
+            made["violations"] = violations_figure(frames["nulls"])
+        if "sizes" in frames and "scenarios" in frames:
+            made["sizes"] = sizes_figure(frames["sizes"], frames["scenarios"])
+        if "peers" in frames:
+            table = peer_table(frames["peers"])
+            made["peers"] = peers_figure(table)
+            table.drop(columns=["group", "worst"]).round(4).to_csv(
+                results / "peers-summary.csv", index=False, lineterminator="\n"
+            )
+        paths = [output / f"{name}.{kind}" for name in made for kind in ("png", "pdf")]
+        for path in paths:
+            save_figure(made[path.stem], path)
+            if path.suffix == ".pdf":
+                pyplot.close(made[path.stem])
+    return paths
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=HERE / "results")
+    parser.add_argument("--output", type=Path, default=HERE / "figures")
+    options = parser.parse_args(arguments)
+    for path in draw_all(options.results, options.output):
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
