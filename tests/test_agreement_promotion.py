@@ -32,8 +32,8 @@ def test_the_outcomes_of_a_trial_are_told_apart():
     first = {1: Winner.A, 2: Winner.A, 3: "tie", 4: "tie", 5: None, 6: Winner.B, 7: Winner.A}
     second = {1: Winner.A, 2: Winner.B, 3: "tie", 4: Winner.B, 5: Winner.A, 6: Winner.B}
     counts = position_consistency(first, second)
-    assert counts == PositionConsistency(consistent=2, inconsistent=2, undecided=1, failed=2)
-    assert counts.rate == 0.5
+    assert counts == PositionConsistency(consistent=2, inconsistent=1, undecided=2, failed=2)
+    assert counts.rate == 2 / 3
 
 
 def test_a_dead_judge_is_not_consistent():

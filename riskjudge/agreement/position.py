@@ -21,9 +21,10 @@ class PositionConsistency:
     consistent : int
         The same winner in both orders.
     inconsistent : int
-        Different winners, or a winner in one order and a tie in the other.
+        Different winners.
     undecided : int
-        A tie in both orders: no winner to compare. Not in the rate.
+        A tie in one order or both: no two winners to compare. Not in the rate. A swap trial calls
+        the same thing undecided.
     failed : int
         No answer in one order or both. Not in the rate.
     """
@@ -40,7 +41,7 @@ class PositionConsistency:
 
     @property
     def trials(self) -> int:
-        """Trials in the rate: those that named a winner in some order and failed in none."""
+        """Trials in the rate: those that named a winner in both orders."""
         return self.consistent + self.inconsistent
 
     @property
@@ -90,13 +91,13 @@ def position_consistency(
     >>> given = {1: "a", 2: "a", 3: "b", 4: "tie", 5: None}
     >>> swapped = {1: "a", 2: "b", 3: "tie", 4: "tie", 5: "a"}
     >>> position_consistency(given, swapped)
-    PositionConsistency(consistent=1, inconsistent=2, undecided=1, failed=1)
+    PositionConsistency(consistent=1, inconsistent=1, undecided=2, failed=1)
     """
     orders = {"first": as_series(first, "first-order"), "second": as_series(second, "second-order")}
     both = pd.concat({name: winners.astype(object) for name, winners in orders.items()}, axis=1)
     failed = both.isna().any(axis=1)
     same = both["first"].eq(both["second"]) & ~failed
-    undecided = both.isin(list(ties)).all(axis=1)
+    undecided = both.isin(list(ties)).any(axis=1) & ~failed
     return PositionConsistency(
         consistent=int((same & ~undecided).sum()),
         inconsistent=int((~same & ~undecided & ~failed).sum()),
