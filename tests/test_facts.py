@@ -189,6 +189,32 @@ def test_the_passages_can_be_searched_and_mostly_found(draws):
     assert 0.88 < found / 300 < 0.99
 
 
+def test_the_trial_is_a_trace_over_the_items_as_they_are(items):
+    from riskjudge import read_trace
+
+    trace = read_trace(DATA / "smollm2_trace.csv")
+    assert len(trace) >= 500
+    assert trace.n_modes == 2
+    assert list(trace.item_id) == [item["id"] for item in items[: len(trace)]]
+    assert [bool(label) for label in trace.labels] == [i["label"] for i in items[: len(trace)]]
+    assert (trace.verdicts >= 0).all()
+    for column in ("subset", "tier", "evidence"):
+        assert list(trace.extra[column]) == [item[column] for item in items[: len(trace)]]
+
+
+def test_the_trial_certifies_nothing(scripts):
+    from summarise import by_mode, certified
+
+    from riskjudge import read_trace
+
+    trace = read_trace(DATA / "smollm2_trace.csv")
+    card = (DATA / "README.md").read_text("utf-8")
+    assert all(line in card for line in by_mode(trace))
+    rows = list(certified(trace))[2:]
+    assert len(rows) == 5
+    assert all(row.count("nothing certifies") == 3 for row in rows)
+
+
 @pytest.mark.parametrize(
     ("relation", "packages"),
     [
