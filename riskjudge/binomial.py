@@ -30,6 +30,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 
+_MANY = 1000
 _SMALLEST = 1e-6  # below it the counts that could certify no longer fit an exact computation
 
 
@@ -93,7 +94,20 @@ def certifies(errors: ArrayLike, accepted: ArrayLike, alpha: float, delta: float
     >>> certifies([0, 0], [28, 29], alpha=0.1, delta=0.05)
     array([False,  True])
     """
-    return np.asarray(p_value(errors, accepted, alpha) <= check_level(delta, "delta"))
+    w, m = _counts(errors, accepted)
+    check_level(alpha, "alpha")
+    check_level(delta, "delta")
+    if w.size < _MANY or delta >= 0.5:
+        return np.asarray(p_value(w, m, alpha) <= delta)
+    w, m, shape = w.ravel(), m.ravel(), w.shape
+    # Chernoff's bound decides most of many counts: P(Bin(m, alpha) <= w) <= exp(-m KL(w/m, alpha))
+    # for w < m alpha, while it is at least 1/2 from there on. The rest is computed.
+    below = w < m * alpha
+    exponent = special.rel_entr(w, m * alpha) + special.rel_entr(m - w, m * (1.0 - alpha))
+    passed = below & (exponent > -np.log(delta) * (1.0 + 1e-9))
+    open_ = np.flatnonzero(below & ~passed)
+    passed[open_] = p_value(w[open_], m[open_], alpha) <= delta
+    return np.asarray(passed.reshape(shape))
 
 
 def upper_bound(errors: ArrayLike, accepted: ArrayLike, delta: float) -> FloatArray:

@@ -126,6 +126,16 @@ def test_bad_input_is_named(call, says):
         call()
 
 
+@pytest.mark.parametrize("alpha", [0.02, 0.1, 0.5, 0.9])
+@pytest.mark.parametrize("delta", [1e-12, 0.05, 0.4, 0.7])
+def test_many_counts_are_decided_as_one_by_one(alpha, delta):
+    m = np.repeat(np.arange(80), 80).reshape(80, 80)
+    w = np.minimum(np.tile(np.arange(80), (80, 1)), m)
+    many = binomial.certifies(w, m, alpha, delta)
+    assert many.shape == (80, 80)
+    assert np.array_equal(many, binomial.p_value(w, m, alpha) <= delta)
+
+
 def test_p_values_of_a_true_null_are_valid():
     """P(p <= x) <= x at every attainable x when the rate is alpha or more: exact, by summation."""
     for m, alpha, rate in ((20, 0.1, 0.1), (57, 0.2, 0.2), (57, 0.2, 0.21), (200, 0.15, 0.3)):

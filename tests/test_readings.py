@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from riskjudge.cli.judging import register
+from riskjudge.cli import judging, modelling
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.ledger import (
     PositionPreference,
@@ -187,7 +187,8 @@ def test_position_intervals_are_exact():
 def run():
     """Run a command; an error that the command line would report is raised."""
     app = typer.Typer()
-    register(app)
+    judging.register(app)
+    modelling.register(app)
 
     def invoke(*arguments):
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])
