@@ -18,7 +18,7 @@ ROOMS = [
     ("counts",),
     ("calibration",),
     ("verdict",),
-    ("files", "tables"),
+    ("appending", "files", "tables"),
     ("trace",),
     ("outcomes",),
     ("gate", "gate_files", "gate_path"),

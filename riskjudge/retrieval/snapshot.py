@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -22,17 +21,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from riskjudge.errors import InputError, OperationalError
+from riskjudge.appending import AppendOnlyFile
+from riskjudge.errors import InputError
 from riskjudge.files import open_text
 from riskjudge.retrieval.passage import Passage, RetrievalError, Retriever, check_search
 from riskjudge.verdict import FailureKind
-
-try:
-    import fcntl
-except ImportError:  # no advisory locks on this platform
-    _LOCKS = False
-else:
-    _LOCKS = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,13 +161,8 @@ class Recorder:
         self._retriever, self._clock = retriever, clock
         self._mutex = threading.Lock()
         self._turns: dict[str, threading.Lock] = {}
+        self._file = AppendOnlyFile(self.path)
         try:
-            self._file = open(self.path, "a+b", buffering=0)  # noqa: SIM115  # closed by close()
-        except OSError as error:
-            raise OperationalError(f"{path} cannot be written: {error.strerror}") from None
-        try:
-            self._lock()
-            self._cut_torn_line()
             self._searches = dict(read_snapshot(self.path).searches)
             self._refuse_other_sources()
         except BaseException:
@@ -210,33 +198,8 @@ class Recorder:
     def _keep(self, search: Search) -> None:
         line = json.dumps(_record(search), ensure_ascii=False, separators=(",", ":")) + "\n"
         with self._mutex:
-            self._append(line.encode())
+            self._file.append(line.encode())
             self._searches[search.query] = search
-
-    def _append(self, data: bytes) -> None:
-        end = os.fstat(self._file.fileno()).st_size
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[self._file.write(view) :]
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            self._file.truncate(end)
-            raise OperationalError(f"{self.path}: the write failed: {error.strerror}") from None
-
-    def _lock(self) -> None:
-        if not _LOCKS:
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise OperationalError(f"{self.path} is being written by another process") from None
-
-    def _cut_torn_line(self) -> None:
-        """A last line without its line feed was being written when the process died."""
-        self._file.seek(0)
-        content = self._file.read()
-        self._file.truncate(content.rfind(b"\n") + 1)
 
     def _refuse_other_sources(self) -> None:
         own = self._retriever.describe()
