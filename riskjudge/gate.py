@@ -22,8 +22,9 @@ from riskjudge.calibration import (
 from riskjudge.calibration.sample import scores_by_verdict
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate_path import PathSource, Vectors, vectors_of
+from riskjudge.gate_rows import rows_to_fit_on
 from riskjudge.outcomes import Outcomes
-from riskjudge.trace import ModeColumns, Trace, stack
+from riskjudge.trace import ModeColumns, Trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,14 +102,12 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
         """The first half of :meth:`fit`: what the procedure will see. The risk level plays no part,
         so a sweep over levels prepares once."""
         trace = trace.select(self._modes(trace))
-        notes: list[str] = []
-        labelled, unlabelled = self._prepare(trace, pool, notes)
-        notes += _reversed_scores(labelled)
+        labelled, unlabelled, notes = rows_to_fit_on(trace, pool, self.groups, self.seed)
         return Prepared(
             self.sample_of(labelled, unlabelled),
             labelled,
             0 if unlabelled is None else len(unlabelled),
-            tuple(notes),
+            notes,
         )
 
     def sample_of(self, labelled: Trace, pool: Trace | None = None) -> Sample:
@@ -241,67 +240,6 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
 
     def _modes(self, trace: Trace) -> tuple[str, ...]:
         raise NotImplementedError
-
-    def _prepare(
-        self, trace: Trace, pool: Trace | None, notes: list[str]
-    ) -> tuple[Trace, Trace | None]:
-        """Labelled items fit to be tested on, and the pool."""
-        labelled = trace.rows(trace.labelled)
-        unlabelled = trace.rows(~trace.labelled)
-        if len(labelled) == 0:
-            raise InputError(
-                "no item has a label; calibration needs labelled items (a label column of another "
-                "name is given with label=, --label)"
-            )
-        if len(unlabelled):
-            notes.append(f"{len(unlabelled)} items without a label serve as the unlabelled pool")
-        pools = [unlabelled] if len(unlabelled) else []
-        if pool is not None:
-            pools.append(pool.select(trace.modes))
-        # Before one of each group is drawn: the others are no strangers to it either.
-        held = set(labelled.item_id) if len(pools) else set()
-        labelled = self._independent(labelled, notes)
-        kept = []
-        for part in pools:
-            shared = held & set(part.item_id)
-            if shared:
-                raise InputError(
-                    f"the pool holds the calibration item {min(shared)!r} ({len(shared)} shared ids); "
-                    "the pool must be independent of the labelled items"
-                )
-            if part.group is not None and trace.group is not None:
-                tied = np.isin(part.group.astype(str), trace.group[trace.labelled].astype(str))
-                if tied.any():
-                    notes.append(
-                        f"{tied.sum()} pool items share a group with labelled ones: left out"
-                    )
-                    part = part.rows(~tied)
-            if len(part):
-                kept.append(part)
-        return labelled, stack(kept) if kept else None
-
-    def _independent(self, labelled: Trace, notes: list[str]) -> Trace:
-        if self.groups not in ("refuse", "sample"):
-            raise InputError(f"groups must be 'refuse' or 'sample', got {self.groups!r}")
-        if labelled.group is None:
-            return labelled
-        names, first = np.unique(labelled.group.astype(str), return_index=True)
-        if len(names) == len(labelled):
-            return labelled
-        if self.groups == "refuse":
-            raise InputError(
-                f"the {len(labelled)} labelled items come from {len(names)} groups: items of a group "
-                "depend on one another, which breaks the binomial argument. Use one item a group: "
-                "groups='sample' (--groups sample) draws one at random"
-            )
-        order = np.random.default_rng(self.seed).permutation(len(labelled))
-        _, first = np.unique(labelled.group[order].astype(str), return_index=True)
-        notes.append(
-            f"one item drawn at random (seed {self.seed}) from each of {len(names)} groups, "
-            f"{len(labelled) - len(names)} items left out; the promise is about one random item of a "
-            "random group"
-        )
-        return labelled.rows(np.sort(order[first]))
 
     def __sklearn_clone__(self) -> Self:
         # By default a gate given as `path` would be cloned too, and lose what it is given for.
@@ -442,26 +380,6 @@ class Router(_Gate):
 
     def _modes(self, trace: Trace) -> tuple[str, ...]:
         return trace.modes
-
-
-def _reversed_scores(labelled: Trace) -> list[str]:
-    """A note for each mode whose surest verdicts are the wrong ones: a confidence, perhaps?"""
-    from scipy import stats
-
-    found = []
-    wrong = labelled.verdicts != labelled.labels[:, None]
-    for k, mode in enumerate(labelled.columns):
-        scores = labelled.scores[:, k]
-        usable = ~np.isnan(scores)
-        bad, good = scores[usable & wrong[:, k]], scores[usable & ~wrong[:, k]]
-        if len(bad) and len(good):
-            p = stats.mannwhitneyu(bad, good, alternative="less", method="asymptotic").pvalue
-            if p < 1e-4:
-                found.append(
-                    f"{mode.name}: verdicts with a low {mode.uncertainty} are wrong more often than "
-                    "others; higher must mean less sure (is it a confidence?)"
-                )
-    return found
 
 
 def procedure_named(name: str, **options: Any) -> Procedure:

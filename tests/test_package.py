@@ -21,7 +21,7 @@ ROOMS = [
     ("appending", "files", "tables"),
     ("trace",),
     ("outcomes",),
-    ("gate", "gate_files", "gate_path"),
+    ("gate", "gate_files", "gate_path", "gate_rows"),
     ("sweep",),
     ("report",),
     ("plots",),
