@@ -45,7 +45,7 @@ class Demo:
 def run_demo(
     folder: Path,
     *,
-    alpha: float = 0.1,
+    alpha: float = 0.15,
     delta: float = 0.05,
     splits: int = 20,
     seed: int = 0,

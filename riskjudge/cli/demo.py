@@ -19,7 +19,7 @@ def demo(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for what it makes.")
     ] = Path("riskjudge-demo"),
-    alpha: options.Alpha = 0.1,
+    alpha: options.Alpha = 0.15,
     delta: options.Delta = 0.05,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
