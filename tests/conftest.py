@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, and no clock: a shared machine may be slow.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
 
 REAL = Path(os.environ.get("RISKJUDGE_REAL", Path(__file__).parents[1] / ".." / "shared" / "real"))
 
