@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -22,7 +22,7 @@ from riskjudge.calibration import (
 from riskjudge.calibration.sample import scores_by_verdict
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate_path import PathSource, Vectors, vectors_of
-from riskjudge.gate_rows import rows_to_fit_on
+from riskjudge.gate_rows import ONE_OF_EACH_GROUP, rows_to_fit_on
 from riskjudge.outcomes import Outcomes
 from riskjudge.trace import ModeColumns, Trace
 
@@ -90,7 +90,11 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
             )
         if self.path is not None:
             vectors_of(self.path, prepared.labelled.fingerprint())  # refuses its own items
-        self.certificate_ = self.certify(prepared.sample, self.alpha)
+        certificate = self.certify(prepared.sample, self.alpha)
+        if len(prepared.labelled) < np.count_nonzero(trace.labelled):
+            assumptions = (*certificate.assumptions, ONE_OF_EACH_GROUP)
+            certificate = replace(certificate, assumptions=assumptions)
+        self.certificate_ = certificate
         self.columns_ = prepared.labelled.columns
         self.fingerprint_ = prepared.labelled.fingerprint()
         self.notes_ = prepared.notes

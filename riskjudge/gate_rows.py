@@ -7,6 +7,8 @@ import numpy as np
 from riskjudge.errors import InputError
 from riskjudge.trace import Trace, stack
 
+ONE_OF_EACH_GROUP = "the promise is about one random item of a random group, not about all items"
+
 
 def rows_to_fit_on(
     trace: Trace, pool: Trace | None, groups: str, seed: int

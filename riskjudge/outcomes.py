@@ -164,7 +164,8 @@ class Outcomes:
             raise InputError(
                 f"{source} has no column {missing[0]!r}; a file that `riskjudge decide` wrote is needed"
             )
-        modes = tuple(dict.fromkeys(frame["mode"].dropna()))
+        # A mode that is asked later accepts with more modes asked: that gives back their order.
+        modes = tuple(frame.groupby("mode")["asked"].min().sort_values(kind="stable").index)
         reason = frame["abstain_reason"].combine_first(frame["failure"]).to_numpy(dtype=object)
         known = {absence: i for i, absence in enumerate(ABSENCES)}
         why_not = np.array([known.get(r, -1) for r in reason], dtype=np.int64)

@@ -1,6 +1,8 @@
 """Gates: three states, every item accounted for, JSON that refuses damage, SQL that agrees."""
 
 import json
+import tempfile
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -26,6 +28,12 @@ def make_trace(n=600, seed=0, *, rates=(0.4, 0.2), missing=0.05, unlabelled=0):
     scores[gone], verdicts[gone] = np.nan, -1
     labels[n - unlabelled :] = -1
     return Trace.from_arrays(scores, verdicts, labels)
+
+
+def load_after_saving(gate):
+    with tempfile.TemporaryDirectory() as folder:
+        gate.save(Path(folder) / "gate.json")
+        return load_gate(Path(folder) / "gate.json")
 
 
 def test_params_and_clone():
@@ -201,6 +209,8 @@ def test_dependent_rows_are_refused_or_sampled():
         Router().fit(grouped)
     router = Router(alpha=0.3, groups="sample").fit(grouped)
     assert router.n_labelled_ == 100
+    assert any("a random group" in assumption for assumption in router.certificate_.assumptions)
+    assert load_after_saving(router).certificate_ == router.certificate_
     assert router.fingerprint_ == Router(alpha=0.3, groups="sample").fit(grouped).fingerprint_
     assert Trace.from_frame(frame.assign(group=np.arange(400))).group is not None
     Router().fit(Trace.from_frame(frame.assign(group=np.arange(400))))
@@ -344,3 +354,12 @@ def test_sql_and_decide_agree_on_rows_with_a_reason():
         answer.where(answer.notna(), None).tolist()
         == router.decide(trace).to_frame()["mode"].tolist()
     )
+
+
+def test_outcomes_read_back_keep_the_order_of_the_modes():
+    trace = make_trace(1500)
+    rule = Router(alpha=0.3, procedure=FixedSequence(path=[(0.3, 0.9)])).fit(trace)
+    outcomes = rule.decide(trace.rows(np.argsort(-trace.scores[:, 0])))  # mode 2 comes first
+    again = Outcomes.from_frame(outcomes.to_frame())
+    assert outcomes.to_frame()["mode"].dropna().iloc[0] == "mode2"
+    assert again.modes == ("mode1", "mode2")

@@ -186,7 +186,7 @@ def sweep_table(sweep: Sweep) -> Table:
         (
             "Mean ± standard deviation over splits. FDR over the splits that accepted anything; "
             "'undefined' counts the others. 'FDR > alpha' is about the test half, not the true risk: "
-            "it exceeds delta even where the promise holds.",
+            "it may exceed delta where the promise holds.",
         ),
     )
 
