@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -37,7 +38,7 @@ class Prepared:
     notes: tuple[str, ...]
 
 
-class _Gate(BaseEstimator):  # type: ignore[misc]
+class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
     """What :class:`SelectiveGate` and :class:`Router` share."""
 
     kind: ClassVar[str]
@@ -242,8 +243,9 @@ class _Gate(BaseEstimator):  # type: ignore[misc]
 
         write_gate(self, path)
 
+    @abstractmethod
     def _modes(self, trace: Trace) -> tuple[str, ...]:
-        raise NotImplementedError
+        """Names of the trace's modes that the gate is about."""
 
     def __sklearn_clone__(self) -> Self:
         # By default a gate given as `path` would be cloned too, and lose what it is given for.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -30,7 +31,7 @@ class _Fields:
     url: str
 
 
-class _KeyedSearch:
+class _KeyedSearch(ABC):
     """A search service over HTTPS; its key comes from the environment and goes nowhere else.
 
     Parameters
@@ -68,9 +69,9 @@ class _KeyedSearch:
         self._key = _key(self.variable)
         self._timeout, self._attempts, self._sleep = timeout, attempts, sleep
 
+    @abstractmethod
     def _ask(self, query: str, k: int) -> tuple[dict[str, str], dict[str, Any]]:
         """Headers and body of the request."""
-        raise NotImplementedError
 
     def search(self, query: str, k: int) -> list[Passage]:
         """The service's best results, at most `k`.
