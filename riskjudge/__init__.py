@@ -20,40 +20,40 @@ from riskjudge._version import __version__
 
 if TYPE_CHECKING:
     from riskjudge.calibration import Certificate, Guarantee, Sample, plan_labels
+    from riskjudge.data.trace import ModeColumns, Trace, read_trace
+    from riskjudge.data.verdict import AbstainReason, FailureKind, ItemStatus
     from riskjudge.demo import demo_trace
     from riskjudge.errors import InputError, NotFittedError, OperationalError, RiskJudgeError
+    from riskjudge.evaluation import Report, summarize
+    from riskjudge.evaluation.splits import Sweep, sweep
     from riskjudge.gate import Router, SelectiveGate, load_gate
-    from riskjudge.outcomes import Outcomes, read_outcomes
-    from riskjudge.report import Report, summarize
-    from riskjudge.sweep import Sweep, sweep
-    from riskjudge.trace import ModeColumns, Trace, read_trace
-    from riskjudge.verdict import AbstainReason, FailureKind, ItemStatus
+    from riskjudge.gate.outcomes import Outcomes, read_outcomes
 
 _HOME = {
-    "AbstainReason": "verdict",
+    "AbstainReason": "data.verdict",
     "Certificate": "calibration",
-    "FailureKind": "verdict",
+    "FailureKind": "data.verdict",
     "Guarantee": "calibration",
     "InputError": "errors",
-    "ItemStatus": "verdict",
-    "ModeColumns": "trace",
+    "ItemStatus": "data.verdict",
+    "ModeColumns": "data.trace",
     "NotFittedError": "errors",
     "OperationalError": "errors",
-    "Outcomes": "outcomes",
-    "Report": "report",
+    "Outcomes": "gate",
+    "Report": "evaluation",
     "RiskJudgeError": "errors",
     "Router": "gate",
     "Sample": "calibration",
     "SelectiveGate": "gate",
-    "Sweep": "sweep",
-    "Trace": "trace",
+    "Sweep": "evaluation",
+    "Trace": "data.trace",
     "demo_trace": "demo",
     "load_gate": "gate",
     "plan_labels": "calibration",
-    "read_outcomes": "outcomes",
-    "read_trace": "trace",
-    "summarize": "report",
-    "sweep": "sweep",
+    "read_outcomes": "gate",
+    "read_trace": "data.trace",
+    "summarize": "evaluation",
+    "sweep": "evaluation",
 }
 
 __all__ = [

@@ -20,15 +20,11 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
+from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.errors import InputError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
-
 
 _MANY = 1000
 _SMALLEST = 1e-6  # below it the counts that could certify no longer fit an exact computation

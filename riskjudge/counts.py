@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from riskjudge.binomial import BoolArray, FloatArray, IntArray
+from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.errors import InputError
 
 NONE = -np.inf

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from riskjudge.trace import ModeColumns, Trace, read_trace
+from riskjudge.data.trace import ModeColumns, Trace, read_trace
 
 if TYPE_CHECKING:
+    from riskjudge.evaluation import Report
     from riskjudge.gate import Router
-    from riskjudge.report import Report
 
 SOURCE = "the synthetic demo trace"
 _MODES = (ModeColumns("parametric", "v1", "u1"), ModeColumns("retrieval", "v2", "u2"))
@@ -64,13 +64,13 @@ def run_demo(
     import matplotlib.pyplot as pyplot
     import numpy as np
 
-    from riskjudge.files import replacing
+    from riskjudge.evaluation import summarize
+    from riskjudge.evaluation.render import certificate_table, report_tables, sweep_table
+    from riskjudge.evaluation.splits import PAPER_ALPHAS, sweep
     from riskjudge.gate import Router
-    from riskjudge.gate_files import write_gate
-    from riskjudge.report import summarize
-    from riskjudge.report.render import certificate_table, report_tables, sweep_table
-    from riskjudge.sweep import PAPER_ALPHAS, sweep
-    from riskjudge.tables import write_table
+    from riskjudge.gate.document import write_gate
+    from riskjudge.io.files import replacing
+    from riskjudge.io.tables import write_table
 
     mpl.use("Agg")  # files only
     folder.mkdir(parents=True, exist_ok=True)

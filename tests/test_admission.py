@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from riskjudge.admission import Admission, admissions, exact_match, normalise, token_f1
 from riskjudge.errors import InputError
-from riskjudge.ledger import Item, read_items
-from riskjudge.ledger.questions import read_questions
+from riskjudge.items import Item, read_items
+from riskjudge.items.admission import Admission, admissions, exact_match, normalise, token_f1
+from riskjudge.items.questions import read_questions
 
 
 def squad_f1(candidate, reference):

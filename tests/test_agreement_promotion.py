@@ -19,8 +19,8 @@ from riskjudge.agreement import (
     promote,
     rater_agreement,
 )
+from riskjudge.data.verdict import Winner
 from riskjudge.errors import InputError
-from riskjudge.verdict import Winner
 
 
 def report(agree: int, disagree: int):

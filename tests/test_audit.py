@@ -43,8 +43,8 @@ from riskjudge.calibration.procedure import PlannedProcedure, Procedure, Selecti
 from riskjudge.calibration.sample import Sample
 from riskjudge.cli import audit as command
 from riskjudge.counts import NONE
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
-from riskjudge.trace import Trace
 
 VALIDITY = Path(__file__).resolve().parents[1] / "experiments" / "validity"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from riskjudge.cli import main
-from riskjudge.tables import read_table, write_table
-from riskjudge.trace import Trace
+from riskjudge.data.trace import Trace
+from riskjudge.io.tables import read_table, write_table
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from riskjudge.calibration import (
     Pointwise,
     Sample,
 )
-from riskjudge.calibration.conformal_selection import candidate_paths, ever_wrong
-from riskjudge.report.render import certificate_table
+from riskjudge.calibration.procedures.conformal_selection import candidate_paths, ever_wrong
+from riskjudge.evaluation.render import certificate_table
 
 
 def draw(n, rng, curves=(0.6,), levels=0, missing=0.0):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from riskjudge.admission import exact_match, normalise
+from riskjudge.items.admission import exact_match, normalise
 from riskjudge.retrieval import BM25Retriever, read_corpus
 
 ROOT = Path(__file__).parents[1]

@@ -11,12 +11,12 @@ import pytest
 from sklearn.base import clone
 
 from riskjudge.calibration import PROCEDURES, FixedSequence
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError, NotFittedError
+from riskjudge.evaluation import summarize
 from riskjudge.gate import Router, SelectiveGate, load_gate
-from riskjudge.outcomes import Outcomes
-from riskjudge.report import summarize
-from riskjudge.tables import read_table, write_table
-from riskjudge.trace import Trace
+from riskjudge.gate.outcomes import Outcomes
+from riskjudge.io.tables import read_table, write_table
 
 
 def make_trace(n=600, seed=0, *, rates=(0.4, 0.2), missing=0.05, unlabelled=0):
@@ -334,7 +334,7 @@ def test_numpy_numbers_can_be_stored(tmp_path):
     ],
 )
 def test_a_wrong_structure_under_a_right_checksum_is_damage(change):
-    from riskjudge.gate_files import _checksum, gate_from_dict, gate_to_dict
+    from riskjudge.gate.document import _checksum, gate_from_dict, gate_to_dict
 
     data = gate_to_dict(Router(alpha=0.15).fit(make_trace()))
     change(data)

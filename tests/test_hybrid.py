@@ -11,9 +11,9 @@ from scipy import stats
 from riskjudge import counts
 from riskjudge.audit.scenarios import SCENARIOS, true_risk
 from riskjudge.calibration.certificate import Guarantee
-from riskjudge.calibration.hybrid import Hybrid
 from riskjudge.calibration.plan import Chain, Plan, Target
-from riskjudge.calibration.portfolio import Portfolio
+from riskjudge.calibration.procedures.hybrid import Hybrid
+from riskjudge.calibration.procedures.portfolio import Portfolio
 from riskjudge.calibration.sample import Sample
 from riskjudge.errors import InputError
 

@@ -10,7 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from riskjudge.data.verdict import (
+    AbstainReason,
+    Abstention,
+    BooleanVerdict,
+    Failure,
+    FailureKind,
+    ScoreVerdict,
+    Undecided,
+    Winner,
+    WinnerVerdict,
+    describe,
+)
 from riskjudge.errors import InputError
+from riskjudge.items import Item, ShapeError
 from riskjudge.judges import (
     Cut,
     FailingEvery,
@@ -32,20 +45,8 @@ from riskjudge.judges import (
     run_into_ledger,
     second_slot,
 )
-from riskjudge.ledger import Item, LedgerWriter, ShapeError, readings, resolve_orders
+from riskjudge.ledger import LedgerWriter, readings, resolve_orders
 from riskjudge.ledger.uncertainty import cut_nearness, dissent, preference_entropy
-from riskjudge.verdict import (
-    AbstainReason,
-    Abstention,
-    BooleanVerdict,
-    Failure,
-    FailureKind,
-    ScoreVerdict,
-    Undecided,
-    Winner,
-    WinnerVerdict,
-    describe,
-)
 
 A, B, TIE = WinnerVerdict(Winner.A), WinnerVerdict(Winner.B), Undecided()
 TRUE, FALSE = BooleanVerdict(True), BooleanVerdict(False)

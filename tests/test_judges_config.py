@@ -8,10 +8,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from riskjudge.data.verdict import BooleanVerdict, Winner, describe
 from riskjudge.errors import InputError
+from riskjudge.items import Item
 from riskjudge.judges import FunctionJudge, judge_items, read_judges
-from riskjudge.ledger import Item, readings
-from riskjudge.verdict import BooleanVerdict, Winner, describe
+from riskjudge.ledger import readings
 
 PAIR = Item("q1", "Capital of Chad?", ("N'Djamena", "Abuja"), label=Winner.A, subset="facts")
 

@@ -4,22 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from riskjudge.errors import InputError
-from riskjudge.gate import Router, SelectiveGate
-from riskjudge.judges import (
-    FunctionJudge,
-    Judgement,
-    PairwiseTrial,
-    Routed,
-    judge_items,
-    read_judges,
-)
-from riskjudge.judges.gates import route_from_file
-from riskjudge.judges.scripted import uniform
-from riskjudge.ledger import Item, readings
-from riskjudge.ledger.traces import to_trace
-from riskjudge.ledger.uncertainty import confidence_gap
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     AbstainReason,
     Abstention,
     BooleanVerdict,
@@ -30,6 +15,22 @@ from riskjudge.verdict import (
     WinnerVerdict,
     describe,
 )
+from riskjudge.errors import InputError
+from riskjudge.gate import Router, SelectiveGate
+from riskjudge.items import Item
+from riskjudge.judges import (
+    FunctionJudge,
+    Judgement,
+    PairwiseTrial,
+    Routed,
+    judge_items,
+    read_judges,
+)
+from riskjudge.judges.cascade import route_from_file
+from riskjudge.judges.scripted import uniform
+from riskjudge.ledger import readings
+from riskjudge.ledger.traces import to_trace
+from riskjudge.ledger.uncertainty import confidence_gap
 
 OUT = Abstention(AbstainReason.OUT_OF_SCOPE)
 LATE = Failure(FailureKind.TIMEOUT, "30 s")

@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from riskjudge.data.verdict import AbstainReason, Winner, describe
 from riskjudge.errors import InputError
+from riskjudge.items import Item
 from riskjudge.judges import SidecarJudge
-from riskjudge.ledger import Item
-from riskjudge.verdict import AbstainReason, Winner, describe
 
 SINGLE = Item("q1", "Capital of Chad?", ("N'Djamena",), label=True, references=("N'Djamena",))
 PAIR = Item("q1", "Capital of Chad?", ("N'Djamena", "Abuja"), label=Winner.A)

@@ -10,11 +10,11 @@ from scipy import optimize, stats
 
 from riskjudge import binomial, counts
 from riskjudge.audit.scenarios import SCENARIOS, true_risk
-from riskjudge.calibration.error_model import _Pair, fit_error_model
-from riskjudge.calibration.foresight import best_start, foresee
-from riskjudge.calibration.lattice import build_lattice
-from riskjudge.calibration.learned import Learned, learn
+from riskjudge.calibration.learning.error_model import _Pair, fit_error_model
+from riskjudge.calibration.learning.foresight import best_start, foresee
+from riskjudge.calibration.learning.lattice import build_lattice
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
+from riskjudge.calibration.procedures.learned import Learned, learn
 from riskjudge.calibration.sample import Sample
 from riskjudge.errors import InputError
 

@@ -17,8 +17,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from riskjudge.data.verdict import (
+    AbstainReason,
+    Abstention,
+    BooleanVerdict,
+    Failure,
+    FailureKind,
+    ScoreVerdict,
+    Undecided,
+    Winner,
+    WinnerVerdict,
+)
 from riskjudge.errors import InputError, OperationalError
-from riskjudge.files import open_text
+from riskjudge.io.files import open_text
 from riskjudge.ledger import (
     LedgerWriter,
     Row,
@@ -33,17 +44,6 @@ from riskjudge.ledger import (
     write_parquet,
 )
 from riskjudge.ledger.jsonl import format_line
-from riskjudge.verdict import (
-    AbstainReason,
-    Abstention,
-    BooleanVerdict,
-    Failure,
-    FailureKind,
-    ScoreVerdict,
-    Undecided,
-    Winner,
-    WinnerVerdict,
-)
 
 OUTCOMES = [
     BooleanVerdict(True),
@@ -88,7 +88,7 @@ def test_a_kill_at_any_byte_loses_no_acknowledged_row(path, monkeypatch):
 WRITER = """
     import sys
     from riskjudge.ledger import LedgerWriter, Row
-    from riskjudge.verdict import BooleanVerdict
+    from riskjudge.data.verdict import BooleanVerdict
 
     path, start = sys.argv[1], int(sys.argv[2])
     with LedgerWriter(path) as ledger:

@@ -9,11 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from riskjudge.errors import InputError
-from riskjudge.ledger import Row, from_record, to_record
-from riskjudge.ledger.jsonl import format_line, parse_line
-from riskjudge.ledger.records import COLUMNS, plain
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     AbstainReason,
     Abstention,
     BooleanVerdict,
@@ -24,6 +20,10 @@ from riskjudge.verdict import (
     Winner,
     WinnerVerdict,
 )
+from riskjudge.errors import InputError
+from riskjudge.ledger import Row, from_record, to_record
+from riskjudge.ledger.jsonl import format_line, parse_line
+from riskjudge.ledger.records import COLUMNS, plain
 
 BASE = {"id": "r7", "subject": "q7", "judge": "j", "mode": "direct"}
 

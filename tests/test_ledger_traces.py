@@ -8,12 +8,8 @@ import typer
 from typer.testing import CliRunner
 
 from riskjudge.cli.judging import register
-from riskjudge.errors import InputError
-from riskjudge.judges import Cut, FunctionJudge, Judgement, PairwiseTrial, Panel, judge_items
-from riskjudge.ledger import Item, Row, write_ledger
-from riskjudge.ledger.traces import to_trace
-from riskjudge.trace import ABSENCES, read_trace
-from riskjudge.verdict import (
+from riskjudge.data.trace import ABSENCES, read_trace
+from riskjudge.data.verdict import (
     UNDECIDED,
     AbstainReason,
     Abstention,
@@ -25,6 +21,11 @@ from riskjudge.verdict import (
     Winner,
     WinnerVerdict,
 )
+from riskjudge.errors import InputError
+from riskjudge.items import Item
+from riskjudge.judges import Cut, FunctionJudge, Judgement, PairwiseTrial, Panel, judge_items
+from riskjudge.ledger import Row, write_ledger
+from riskjudge.ledger.traces import to_trace
 
 
 def absences(trace, mode=0):

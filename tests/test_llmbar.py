@@ -12,10 +12,11 @@ import typer
 from typer.testing import CliRunner
 
 from riskjudge.cli.judging import register
+from riskjudge.data.verdict import describe
 from riskjudge.errors import InputError, OperationalError
-from riskjudge.ledger import position_preference, read_llmbar, read_trials, readings
-from riskjudge.ledger.llmbar import MAIN_SUBSETS
-from riskjudge.verdict import describe
+from riskjudge.items import read_llmbar
+from riskjudge.items.llmbar import MAIN_SUBSETS
+from riskjudge.ledger import position_preference, read_trials, readings
 
 _HERE = Path(__file__).resolve().parent.parent
 REAL = Path(os.environ.get("RISKJUDGE_REAL", _HERE.parent / "shared" / "real"))

@@ -11,25 +11,25 @@ import pytest
 
 pytest.importorskip("openai", reason="the extra `openai` is not installed")
 
+from riskjudge.data.verdict import BooleanVerdict, Failure, FailureKind, ItemStatus
 from riskjudge.errors import InputError, OperationalError
+from riskjudge.items import Item
 from riskjudge.judges import judge_item, run_into_ledger
-from riskjudge.ledger import Item, LedgerWriter, read_ledger
-from riskjudge.models import (
+from riskjudge.judges.model import ModelJudge, ModelSettings
+from riskjudge.ledger import LedgerWriter, read_ledger
+from riskjudge.llm import (
     Budget,
     Endpoint,
     ModelClient,
     ModelError,
-    ModelJudge,
-    ModelSettings,
     RateLimit,
     ReplyCache,
     Request,
     parse_reply,
 )
-from riskjudge.models import client as client_module
-from riskjudge.models.scripted import Play, ScriptedServer, completion
+from riskjudge.llm import client as client_module
+from riskjudge.llm.scripted import Play, ScriptedServer, completion
 from riskjudge.prompts import load_prompt
-from riskjudge.verdict import BooleanVerdict, Failure, FailureKind, ItemStatus
 
 ITEM = Item("q1", "Capital of Chad?", ("Abuja",), references=("N'Djamena",))
 SECRET = "sk-very-secret-0123456789"
@@ -411,7 +411,7 @@ def test_nothing_heavy_is_imported_before_a_model_is_asked():
     import sys
 
     code = (
-        "import sys, riskjudge, riskjudge.cli, riskjudge.models, riskjudge.models.modes; "
+        "import sys, riskjudge, riskjudge.cli, riskjudge.llm, riskjudge.judges.modes; "
         "print([m for m in ('openai', 'stamina', 'xllamacpp', 'sklearn.linear_model') "
         "if m in sys.modules])"
     )
@@ -423,11 +423,11 @@ def test_nothing_heavy_is_imported_before_a_model_is_asked():
 
 def test_a_model_compares_a_pair_in_both_orders(tmp_path):
     """A model that leans to the first slot at .7, and knows the better one: .95 and .45."""
+    from riskjudge.data.verdict import Winner, WinnerVerdict
     from riskjudge.judges import read_judges
+    from riskjudge.judges.model_config import MODEL_BUILDERS
     from riskjudge.ledger.uncertainty import preference_entropy
-    from riskjudge.models.config import MODEL_BUILDERS
     from riskjudge.uncertainty import bidirectional_preference_entropy
-    from riskjudge.verdict import Winner, WinnerVerdict
 
     def script(body, number):
         first_is_better = "<response_a>\ngood" in body["messages"][1]["content"]

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from riskjudge.errors import InputError, OperationalError
-from riskjudge.models import LocalServer, small_model
+from riskjudge.llm import LocalServer, small_model
 
 MISSING = [
     package

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import riskjudge
 from riskjudge import InputError, Router, Trace
 from riskjudge.cli import monitor
+from riskjudge.io.tables import write_table
 from riskjudge.monitor import DriftAnswer, RiskAlarm, check_drift
 from riskjudge.monitor.alarm import log_fortune
 from riskjudge.monitor.drift import items_needed
@@ -27,7 +28,6 @@ from riskjudge.monitor.two_sample import (
     gap_of_distributions,
     holm,
 )
-from riskjudge.tables import write_table
 
 REAL = Path(os.environ.get("RISKJUDGE_REAL", Path(__file__).parents[1] / "../shared/real"))
 

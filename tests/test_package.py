@@ -11,59 +11,84 @@ import riskjudge
 
 ROOT = Path(riskjudge.__file__).parent
 
-# A module may import modules of its own room and of the rooms before it.
-ROOMS = [
-    ("errors", "_version"),
+# A module may import modules of its own layer and of the layers before it.
+LAYERS = [
+    ("errors", "_typing", "_version"),
     ("binomial",),
     ("counts",),
     ("calibration",),
-    ("verdict",),
-    ("appending", "files", "tables"),
-    ("trace",),
-    ("outcomes",),
-    ("gate", "gate_files", "gate_path", "gate_rows"),
-    ("sweep",),
-    ("report",),
+    ("io",),
+    ("data",),
+    ("gate",),
+    ("display",),
+    ("evaluation",),
     ("plots",),
     ("uncertainty",),
+    ("items",),
     ("ledger",),
-    ("admission",),
-    ("judges", "models", "prompts", "retrieval"),
-    ("agreement", "monitor"),
+    ("retrieval",),
+    ("prompts",),
+    ("llm",),
+    ("judges",),
+    ("agreement",),
+    ("monitor",),
     ("demo", "paper"),
     ("audit",),
     ("cli",),
 ]
-LEVEL = {name: level for level, names in enumerate(ROOMS) for name in names}
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+FILES = {
+    ".".join(("riskjudge", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
+        ".__init__"
+    ): path
+    for path in sorted(ROOT.rglob("*.py"))
+}
 
 
-def room(module: str) -> str:
+def layer(module: str) -> str:
     return module.split(".")[1] if "." in module else "__init__"
 
 
 def imports(path: Path):
+    """Modules of the package that a file imports, anywhere in it, as precisely as they are named."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("riskjudge"):
-            if node.module == "riskjudge":
-                yield from (f"riskjudge.{alias.name}" for alias in node.names)
-            else:
-                yield node.module
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in FILES else node.module
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith("riskjudge"))
 
 
-@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_go_one_way(path):
-    here = room(".".join(("riskjudge", *path.relative_to(ROOT).with_suffix("").parts)))
+@pytest.mark.parametrize("module", sorted(FILES))
+def test_imports_go_from_later_layers_to_earlier_ones(module):
+    here = layer(module)
     if here == "__init__":
         return
-    for module in imports(path):
-        there = room(module)
-        if there in LEVEL:
-            assert LEVEL[there] <= LEVEL[here], f"{path.name} ({here}) imports {module}"
+    for imported in imports(FILES[module]):
+        there = layer(imported)
+        if there != "__init__":
+            assert LEVEL[there] <= LEVEL[here], f"{module} imports {imported}"
 
 
-def test_every_room_is_on_the_map():
+@pytest.mark.xfail(reason="router, document and path of the gate still do", strict=True)
+def test_no_file_imports_itself_through_others():
+    needs = {
+        module: {name for name in imports(path) if name in FILES and name != module}
+        for module, path in FILES.items()
+    }
+    while True:
+        needed = set().union(*needs.values())
+        free = [name for name in needs if not needs[name] & needs.keys() or name not in needed]
+        if not free:
+            break
+        for name in free:
+            del needs[name]
+        needs = {name: others & needs.keys() for name, others in needs.items()}
+    assert sorted(needs) == [], "these files import one another in a circle"
+
+
+def test_every_layer_is_on_the_map():
     names = {p.stem if p.suffix == ".py" else p.name for p in ROOT.iterdir()}
     assert names - {"__init__", "__pycache__", "py.typed", "_data"} <= set(LEVEL)
 

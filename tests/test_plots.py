@@ -25,9 +25,12 @@ from typer.testing import CliRunner
 import riskjudge
 from riskjudge.calibration import Pointwise
 from riskjudge.cli.plot import register
+from riskjudge.data.trace import ABSENCES, Trace
+from riskjudge.data.verdict import AbstainReason, FailureKind
 from riskjudge.errors import InputError
+from riskjudge.evaluation.splits import Sweep
 from riskjudge.gate import Router, SelectiveGate
-from riskjudge.outcomes import Outcomes
+from riskjudge.gate.outcomes import Outcomes
 from riskjudge.paper.demo import demo_trace_path
 from riskjudge.plots import (
     CoverageDisplay,
@@ -37,9 +40,6 @@ from riskjudge.plots import (
     ThresholdPlaneDisplay,
 )
 from riskjudge.plots.style import TEXT_SIZE, figure_format, spread
-from riskjudge.sweep import Sweep
-from riskjudge.trace import ABSENCES, Trace
-from riskjudge.verdict import AbstainReason, FailureKind
 
 
 @pytest.fixture(autouse=True)

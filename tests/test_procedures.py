@@ -18,9 +18,9 @@ from riskjudge.calibration import (
     Portfolio,
     Sample,
 )
-from riskjudge.calibration.fixed_sequence import MONOTONE
 from riskjudge.calibration.paths import quantile_path
 from riskjudge.calibration.plan import Chain, Family, Target, run_family
+from riskjudge.calibration.procedures.fixed_sequence import MONOTONE
 from riskjudge.counts import NONE, Plane, path_counts
 from riskjudge.errors import InputError
 

@@ -11,6 +11,17 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from riskjudge.cli import judging, modelling
+from riskjudge.data.verdict import (
+    AbstainReason,
+    Abstention,
+    BooleanVerdict,
+    Failure,
+    FailureKind,
+    ScoreVerdict,
+    Undecided,
+    Winner,
+    WinnerVerdict,
+)
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.ledger import (
     PositionPreference,
@@ -21,17 +32,6 @@ from riskjudge.ledger import (
     position_preference,
     readings,
     write_ledger,
-)
-from riskjudge.verdict import (
-    AbstainReason,
-    Abstention,
-    BooleanVerdict,
-    Failure,
-    FailureKind,
-    ScoreVerdict,
-    Undecided,
-    Winner,
-    WinnerVerdict,
 )
 
 ROWS = [

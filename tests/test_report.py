@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from riskjudge.display import Table
 from riskjudge.errors import InputError
-from riskjudge.outcomes import Outcomes
-from riskjudge.report import Insufficient, Rate, Table, summarize
-from riskjudge.report.render import certificate_table, report_tables
+from riskjudge.evaluation import Insufficient, Rate, summarize
+from riskjudge.evaluation.render import certificate_table, report_tables
+from riskjudge.gate.outcomes import Outcomes
 
 
 def outcomes(rows):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.retrieval import (
     BM25Retriever,
@@ -29,7 +30,6 @@ from riskjudge.retrieval import (
 from riskjudge.retrieval.bm25 import tokenize
 from riskjudge.retrieval.recording import HOPELESS
 from riskjudge.retrieval.snapshot import Search
-from riskjudge.verdict import FailureKind
 
 CORPUS = [
     Document("Chad", "N'Djamena is the capital of Chad, on the Chari.", "u1"),

@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
+from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError
 from riskjudge.retrieval import (
     DDGS,
@@ -20,7 +21,6 @@ from riskjudge.retrieval import (
     make_retriever,
     record_queries,
 )
-from riskjudge.verdict import FailureKind
 
 KEY = "tvly-0123456789-secret"
 SERVICES = {

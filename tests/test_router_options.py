@@ -12,7 +12,7 @@ from riskjudge import InputError, Router, SelectiveGate, Trace, binomial, counts
 from riskjudge.calibration import FixedSequence, Portfolio, Sample, Target
 from riskjudge.calibration.plan import retrieval_calls, run_family
 from riskjudge.cli import calibrating
-from riskjudge.tables import write_table
+from riskjudge.io.tables import write_table
 
 
 def draw(n, rng, curves=(0.3, 0.2), flat=None, pool=0):

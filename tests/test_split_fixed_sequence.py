@@ -18,11 +18,11 @@ from riskjudge.calibration import (
     SplitFixedSequence,
     Target,
 )
-from riskjudge.calibration.holm_grid import quantile_grid
-from riskjudge.calibration.lattice import build_lattice
+from riskjudge.calibration.learning.lattice import build_lattice
 from riskjudge.calibration.plan import run_family
 from riskjudge.calibration.procedure import MOST_KEPT
-from riskjudge.calibration.split_fixed_sequence import _smoothed
+from riskjudge.calibration.procedures.holm_grid import quantile_grid
+from riskjudge.calibration.procedures.split_fixed_sequence import _smoothed
 
 
 def draw(n, seed, curves=(0.45, 0.3), levels=0, flat=None):

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
+from riskjudge.evaluation.splits import sweep
 from riskjudge.gate import Router
-from riskjudge.sweep import sweep
-from riskjudge.trace import Trace
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from riskjudge.data.trace import ABSENCES, ModeColumns, Trace, read_trace, stack
 from riskjudge.errors import InputError
-from riskjudge.tables import read_table, write_table
-from riskjudge.trace import ABSENCES, ModeColumns, Trace, read_trace, stack
+from riskjudge.io.tables import read_table, write_table
 
 
 def table(**changes):

@@ -6,8 +6,7 @@ import math
 
 import pytest
 
-from riskjudge.errors import InputError
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     AbstainReason,
     Abstention,
     BooleanVerdict,
@@ -21,6 +20,7 @@ from riskjudge.verdict import (
     WinnerVerdict,
     describe,
 )
+from riskjudge.errors import InputError
 
 
 def test_the_vocabularies_are_closed():

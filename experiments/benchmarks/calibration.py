@@ -16,8 +16,8 @@ import numpy as np
 from riskjudge import binomial
 from riskjudge.calibration import Pointwise, Sample, default_procedure
 from riskjudge.counts import Plane, threshold_counts
-from riskjudge.sweep import PAPER_ALPHAS, sweep
-from riskjudge.trace import Trace
+from riskjudge.data.trace import Trace
+from riskjudge.evaluation.splits import PAPER_ALPHAS, sweep
 
 ALPHA, DELTA = 0.15, 0.1
 

@@ -20,10 +20,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from riskjudge.items import read_items
 from riskjudge.judges import run_into_ledger
-from riskjudge.ledger import LedgerWriter, read_items
-from riskjudge.models import Endpoint, ModelClient, ModelSettings, ReplyCache
-from riskjudge.models.modes import make_judges
+from riskjudge.judges.model import ModelSettings
+from riskjudge.judges.modes import make_judges
+from riskjudge.ledger import LedgerWriter
+from riskjudge.llm import Endpoint, ModelClient, ReplyCache
 
 MODE = "parametric"
 
@@ -33,7 +35,7 @@ class Server:
 
     def __init__(self, latency: float) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "riskjudge.models.scripted", str(latency)],
+            [sys.executable, "-m", "riskjudge.llm.scripted", str(latency)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

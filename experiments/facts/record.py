@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from riskjudge.files import replacing
+from riskjudge.io.files import replacing
 
 FOLDER = Path(__file__).parents[2] / "data" / "facts"
 

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from riskjudge import binomial
+from riskjudge._typing import FloatArray
 from riskjudge.audit import Population, worlds_named
-from riskjudge.binomial import FloatArray
 from riskjudge.calibration import Guarantee, PlannedProcedure, Sample, Target
 from riskjudge.calibration.plan import Chain, Family, Plan
 from riskjudge.counts import NONE

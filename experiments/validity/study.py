@@ -30,7 +30,7 @@ from riskjudge.audit import (
 )
 from riskjudge.audit.summary import ratio, references
 from riskjudge.calibration import PROCEDURES, Guarantee, Procedure
-from riskjudge.files import replacing
+from riskjudge.io.files import replacing
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))

@@ -35,9 +35,10 @@ from typing import Self
 
 import numpy as np
 
+from riskjudge._typing import FloatArray
 from riskjudge.agreement import disagreement as formulas
 from riskjudge.agreement.disagreement import Disagreement
-from riskjudge.agreement.ratings import FloatArray, Level, Ratings, Table
+from riskjudge.agreement.ratings import Level, Ratings, Table
 from riskjudge.errors import InputError
 
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from riskjudge.agreement.ratings import FloatArray, Level, Ratings
+from riskjudge._typing import FloatArray
+from riskjudge.agreement.ratings import Level, Ratings
 
 
 class Disagreement(NamedTuple):

@@ -32,9 +32,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy import sparse, special
 
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge.agreement.coefficients import Coefficient, disagreement
 from riskjudge.agreement.disagreement import within_unit
-from riskjudge.agreement.ratings import FloatArray, IntArray, Level, Ratings
+from riskjudge.agreement.ratings import Level, Ratings
 
 _CELLS = 1 << 22
 """Replicates are drawn in chunks of about this many numbers (32 MB)."""

@@ -18,10 +18,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge.errors import InputError
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 Labels = Mapping[Any, Any] | pd.Series
 """Labels of one rater: a mapping of id to label, or a Series indexed by id."""

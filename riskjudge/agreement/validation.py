@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from riskjudge._typing import IntArray
 from riskjudge.agreement.coefficients import Coefficient, Undefined, why_undefined
 from riskjudge.agreement.intervals import estimate
 from riskjudge.agreement.ratings import (
-    IntArray,
     Labels,
     Level,
     Ratings,

@@ -14,10 +14,11 @@ import numpy as np
 from scipy import special
 
 from riskjudge import binomial
+from riskjudge._typing import FloatArray
 from riskjudge._version import __version__
 from riskjudge.audit.worlds import World
 from riskjudge.calibration import Guarantee, Procedure
-from riskjudge.files import replacing
+from riskjudge.io.files import replacing
 
 CONFIDENCE = 0.99
 """Of the verdict on a cell, and of each end of its interval."""
@@ -231,9 +232,9 @@ class CellCache:
 def cell_of(
     procedure: Procedure,
     setting: Setting,
-    risks: binomial.FloatArray,
-    coverages: binomial.FloatArray,
-    seconds: binomial.FloatArray,
+    risks: FloatArray,
+    coverages: FloatArray,
+    seconds: FloatArray,
 ) -> Cell:
     """A cell from the true risks (NaN: nothing certified), coverages and times of its replicates."""
     chosen = ~np.isnan(risks)

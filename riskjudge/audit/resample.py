@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge.audit.truth import Population
-from riskjudge.binomial import FloatArray, IntArray
 from riskjudge.calibration.sample import Sample
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
-from riskjudge.trace import Trace
 
 _KNOTS = 6
 _STIFFNESS = 1.0

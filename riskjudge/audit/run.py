@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from riskjudge._typing import FloatArray
 from riskjudge.audit.cells import Cell, CellCache, Setting, cell_of, label_of
 from riskjudge.audit.truth import Population
 from riskjudge.audit.worlds import World
-from riskjudge.binomial import FloatArray, check_level
+from riskjudge.binomial import check_level
 from riskjudge.calibration import Procedure, Sample, Target
 from riskjudge.errors import InputError
 

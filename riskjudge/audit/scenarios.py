@@ -9,7 +9,7 @@ import numpy as np
 from scipy import stats
 
 from riskjudge import counts
-from riskjudge.binomial import FloatArray
+from riskjudge._typing import FloatArray
 from riskjudge.calibration.sample import Sample
 
 

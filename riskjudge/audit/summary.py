@@ -8,7 +8,7 @@ from typing import Any
 
 from riskjudge.audit.cells import Cell, Verdict
 from riskjudge.calibration import Guarantee
-from riskjudge.report.table import Table
+from riskjudge.display.table import Table
 
 REFERENCE = "pointwise"
 FLOOR = 0.15

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from riskjudge.binomial import FloatArray, IntArray
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge.calibration.sample import scores_by_verdict
 from riskjudge.errors import InputError
 

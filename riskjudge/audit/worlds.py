@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from scipy import special
 
+from riskjudge._typing import FloatArray
 from riskjudge.audit.scenarios import SCENARIOS, Scenario
 from riskjudge.audit.truth import Population, posterior_error
-from riskjudge.binomial import FloatArray
 from riskjudge.calibration.sample import Sample
 from riskjudge.errors import InputError
 

@@ -1,18 +1,18 @@
 """Procedures: how a threshold vector is chosen, and what that choice guarantees."""
 
 from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle, Shortfall
-from riskjudge.calibration.conformal_selection import ConformalSelection
-from riskjudge.calibration.fixed_sequence import FixedSequence
-from riskjudge.calibration.holm_grid import HolmGrid
-from riskjudge.calibration.hybrid import Hybrid
-from riskjudge.calibration.learned import Learned
 from riskjudge.calibration.plan import Target
-from riskjudge.calibration.planning import LabelPlan, plan_labels
-from riskjudge.calibration.portfolio import Portfolio
+from riskjudge.calibration.power import LabelPlan, plan_labels
 from riskjudge.calibration.procedure import Objective, PlannedProcedure, Procedure
+from riskjudge.calibration.procedures.conformal_selection import ConformalSelection
+from riskjudge.calibration.procedures.fixed_sequence import FixedSequence
+from riskjudge.calibration.procedures.holm_grid import HolmGrid
+from riskjudge.calibration.procedures.hybrid import Hybrid
+from riskjudge.calibration.procedures.learned import Learned
+from riskjudge.calibration.procedures.portfolio import Portfolio
+from riskjudge.calibration.procedures.search import Bonferroni, Pointwise
+from riskjudge.calibration.procedures.split_fixed_sequence import SplitFixedSequence
 from riskjudge.calibration.sample import Sample
-from riskjudge.calibration.search import Bonferroni, Pointwise
-from riskjudge.calibration.split_fixed_sequence import SplitFixedSequence
 
 PROCEDURES: dict[str, type[Procedure]] = {
     cls.name: cls

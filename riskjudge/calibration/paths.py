@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from riskjudge import binomial, counts
-from riskjudge.binomial import FloatArray
+from riskjudge._typing import FloatArray
 from riskjudge.calibration.plan import Target
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import NONE

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from riskjudge import binomial, counts
-from riskjudge.binomial import BoolArray, FloatArray, IntArray
+from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import PathCounts
 

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from riskjudge import binomial, counts
-from riskjudge.binomial import BoolArray, FloatArray, IntArray
+from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle, Shortfall
 from riskjudge.calibration.plan import Plan, Target, Tested, retrieval_calls, run_family
-from riskjudge.calibration.planning import accepted_needed
+from riskjudge.calibration.power import accepted_needed
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import PathCounts
 from riskjudge.errors import InputError

@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from riskjudge.binomial import BoolArray, FloatArray, IntArray, check_level
+from riskjudge._typing import BoolArray, FloatArray, IntArray
+from riskjudge.binomial import check_level
 from riskjudge.counts import Plane
 from riskjudge.errors import InputError
 

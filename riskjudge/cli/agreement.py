@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from riskjudge.errors import InputError
-from riskjudge.tables import read_table
+from riskjudge.io.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd

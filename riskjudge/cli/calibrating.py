@@ -59,7 +59,7 @@ def calibrate(
 
     Exit code 0: certified. 1: nothing certifies (the gate written then accepts nothing).
     """
-    from riskjudge.report.render import certificate_table
+    from riskjudge.evaluation.render import certificate_table
 
     table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
     more = None
@@ -81,7 +81,7 @@ def calibrate(
         gate.save(output)
     certificate = gate.certificate_
     if as_json:
-        from riskjudge.gate_files import gate_to_dict
+        from riskjudge.gate.document import gate_to_dict
 
         options.print_json(gate_to_dict(gate))
     else:
@@ -126,8 +126,8 @@ def sweep(
     form: options.Format = "terminal",
 ) -> None:
     """Calibrate and test over many random splits, at many risk levels (the paper's protocol)."""
-    from riskjudge.report.render import sweep_table
-    from riskjudge.sweep import sweep as run
+    from riskjudge.evaluation.render import sweep_table
+    from riskjudge.evaluation.splits import sweep as run
 
     table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
     gate = options.make_gate(
@@ -176,7 +176,7 @@ def plan(
     Exit code 1: with that error rate no number of labels would do.
     """
     from riskjudge.calibration import plan_labels
-    from riskjudge.report.render import plan_table
+    from riskjudge.evaluation.render import plan_table
 
     planned = plan_labels(alpha, delta, error_rate=error_rate, coverage=coverage, power=power)
     if as_json:

@@ -10,8 +10,8 @@ import typer
 from riskjudge.cli import options
 
 if TYPE_CHECKING:
+    from riskjudge.data.trace import Trace
     from riskjudge.gate import Router, SelectiveGate
-    from riskjudge.trace import Trace
 
 By = Annotated[str | None, typer.Option(help="Report each value of this column too.")]
 Floor = Annotated[int, typer.Option(help="Segments of fewer items are insufficient.")]
@@ -41,10 +41,10 @@ def decide(
     form: options.Format = "terminal",
 ) -> None:
     """Apply a gate: accept, abstain or fail, item by item. Labels are not needed."""
+    from riskjudge.evaluation import summarize
+    from riskjudge.evaluation.render import report_tables
     from riskjudge.gate import load_gate
-    from riskjudge.report import summarize
-    from riskjudge.report.render import report_tables
-    from riskjudge.tables import write_table
+    from riskjudge.io.tables import write_table
 
     fitted = load_gate(gate)
     columns = modes or (fitted.columns_ if fitted.fitted else None)
@@ -81,9 +81,9 @@ def report(
     form: options.Format = "terminal",
 ) -> None:
     """Coverage, FDR and every abstention, from outcomes with or without labels."""
-    from riskjudge.outcomes import read_outcomes
-    from riskjudge.report import summarize
-    from riskjudge.report.render import report_tables
+    from riskjudge.evaluation import summarize
+    from riskjudge.evaluation.render import report_tables
+    from riskjudge.gate.outcomes import read_outcomes
 
     summary = summarize(read_outcomes(outcomes), by=by, floor=floor)
     if as_json:

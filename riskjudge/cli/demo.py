@@ -26,7 +26,7 @@ def demo(
 ) -> None:
     """Calibrate, decide, report and draw on a synthetic trace that ships with riskjudge."""
     from riskjudge.demo import SOURCE, run_demo
-    from riskjudge.report.render import certificate_table, report_tables
+    from riskjudge.evaluation.render import certificate_table, report_tables
 
     made = run_demo(
         output,

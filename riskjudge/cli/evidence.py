@@ -11,7 +11,7 @@ from riskjudge.cli import options
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
-    from riskjudge.report.table import Table
+    from riskjudge.display.table import Table
     from riskjudge.retrieval import Drift, Tally
 
 Source = Annotated[
@@ -113,8 +113,8 @@ def compare(
     form: options.Format = "terminal",
 ) -> None:
     """Measure drift: Jaccard overlap of two snapshots' top-k, ranked and unranked."""
+    from riskjudge.io.tables import write_table
     from riskjudge.retrieval import compare_snapshots, read_snapshot
-    from riskjudge.tables import write_table
 
     drift = compare_snapshots(read_snapshot(first), read_snapshot(second), k)
     if output is not None:
@@ -129,7 +129,7 @@ def compare(
 
 def _questions(path: Path, form: str | None) -> list[str]:
     """The questions as `judge` asks them, each once."""
-    from riskjudge.ledger.questions import read_questions
+    from riskjudge.items.questions import read_questions
 
     items = read_questions(path, form)
     for item in items:
@@ -145,7 +145,7 @@ def _said(tally: Tally, output: Path) -> str:
 
 
 def _drift_table(drift: Drift) -> Table:
-    from riskjudge.report.table import Table
+    from riskjudge.display.table import Table
 
     def rate(value: float | None) -> str:
         return "undefined" if value is None else f"{value:.3f}"

@@ -86,14 +86,8 @@ def reading(
     as_json: _AsJson = False,
 ) -> None:
     """Read a ledger: verdicts, abstentions by reason and failures by kind, each in its column."""
-    from riskjudge.ledger import (
-        read_items,
-        read_ledger,
-        read_segments,
-        readings,
-        stream_ledger,
-        write_parquet,
-    )
+    from riskjudge.items import read_items
+    from riskjudge.ledger import read_ledger, read_segments, readings, stream_ledger, write_parquet
 
     columns = _columns(by)
     if parquet is not None:
@@ -126,9 +120,9 @@ def trace(
     ] = "confidence",
 ) -> None:
     """Turn a ledger into a trace that a gate can be fitted on, a mode for each judge and mode."""
+    from riskjudge.io.tables import write_table
     from riskjudge.ledger import read_ledger, read_parquet
     from riskjudge.ledger.traces import to_trace
-    from riskjudge.tables import write_table
 
     parquet = ledger.suffix == ".parquet"
     rows = list(read_parquet(ledger)) if parquet else read_ledger(ledger).rows
@@ -142,8 +136,8 @@ def _columns(by: str) -> tuple[str, ...]:
 
 
 def _ask_scripted(folder: Path, names: Sequence[str], seed: int) -> list[Row]:
+    from riskjudge.items import read_llmbar
     from riskjudge.judges import SCRIPTED, PairwiseTrial, PointwiseComparison, judge_items
-    from riskjudge.ledger import read_llmbar
 
     arms: list[Judge] = []
     for name in names:

@@ -16,7 +16,7 @@ import typer
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
-    from riskjudge.models.judging import AnyModelJudge
+    from riskjudge.judges.judging import AnyModelJudge
     from riskjudge.retrieval.passage import Retriever
 
 _PANEL = "The model"
@@ -152,17 +152,10 @@ def open_judges(
     beside
         The output; the cache goes beside it.
     """
-    from riskjudge.models import (
-        Budget,
-        Endpoint,
-        LocalServer,
-        ModelClient,
-        ModelSettings,
-        RateLimit,
-        ReplyCache,
-    )
-    from riskjudge.models.endpoint import OPENAI_URL
-    from riskjudge.models.modes import make_judges
+    from riskjudge.judges.model import ModelSettings
+    from riskjudge.judges.modes import make_judges
+    from riskjudge.llm import Budget, Endpoint, LocalServer, ModelClient, RateLimit, ReplyCache
+    from riskjudge.llm.endpoint import OPENAI_URL
 
     if options.concurrency < 1:
         raise InputError(f"--concurrency is at least 1, got {options.concurrency}")

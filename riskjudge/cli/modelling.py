@@ -16,9 +16,10 @@ from riskjudge.cli.model_options import ModelOptions, open_judges, with_model_op
 from riskjudge.errors import InputError, OperationalError
 
 if TYPE_CHECKING:
-    from riskjudge.admission import Admission
+    from riskjudge.items import Item
+    from riskjudge.items.admission import Admission
     from riskjudge.judges import Judge
-    from riskjudge.ledger import Item, LedgerWriter, Row
+    from riskjudge.ledger import LedgerWriter, Row
 
 Items = Annotated[
     Path, typer.Argument(metavar="ITEMS", help="JSONL of ours, NQ-open JSONL, or EVOUNA JSON.")
@@ -88,7 +89,7 @@ def judge(
     A ledger that is already there goes on: answers stand, failures are asked again. Killed at any
     moment and started again, the same command gives the same trace.
     """
-    from riskjudge.admission import admissions
+    from riskjudge.items.admission import admissions
 
     ways = admissions(labels or ["column"])
     asked = _items(items, form, systems, candidates, limit, ways)
@@ -97,7 +98,7 @@ def judge(
         _ask_composed(config, asked, trace, ledger, parquet, timings, uncertainty, as_json)
         return
     with ExitStack() as stack:
-        from riskjudge.models.modes import EVALUATOR
+        from riskjudge.judges.modes import EVALUATOR
 
         also = (EVALUATOR,) if any(way.kind == "llm" for way in ways) else ()
         judges = stack.enter_context(open_judges(models, _beside(output, "cache.sqlite"), also))
@@ -108,8 +109,8 @@ def judge(
             rows = _ask(evaluators, known, ledger, timings, models.concurrency)
     _finish(rows, parquet, as_json)
     if trace is not None:
-        from riskjudge.models.judging import add_labels, trace_table
-        from riskjudge.tables import write_table
+        from riskjudge.io.tables import write_table
+        from riskjudge.judges.judging import add_labels, trace_table
 
         frame = trace_table(rows, main, asked)
         arms = {(judge.name, judge.mode) for judge in evaluators}
@@ -142,13 +143,13 @@ def run(
 
     The modes are those that the gate was calibrated on, in its order. Labels are not needed.
     """
-    from riskjudge.admission import admissions
+    from riskjudge.evaluation import summarize
+    from riskjudge.evaluation.render import report_tables
     from riskjudge.gate import load_gate
+    from riskjudge.io.tables import write_table
+    from riskjudge.items.admission import admissions
+    from riskjudge.judges.judging import run_lazily
     from riskjudge.ledger import LedgerWriter
-    from riskjudge.models.judging import run_lazily
-    from riskjudge.report import summarize
-    from riskjudge.report.render import report_tables
-    from riskjudge.tables import write_table
 
     ways = admissions(labels or ["column"])
     if any(way.kind == "llm" for way in ways):
@@ -183,8 +184,8 @@ def _items(
     limit: int | None,
     ways: Sequence[Admission],
 ) -> list[Item]:
-    from riskjudge.ledger.questions import read_questions
-    from riskjudge.models.judging import labelled
+    from riskjudge.items.questions import read_questions
+    from riskjudge.judges.judging import labelled
 
     chosen = [name.strip() for name in systems.split(",") if name.strip()]
     items = read_questions(path, form, systems=chosen, candidates=candidates)[:limit]
@@ -202,7 +203,7 @@ def _files(output: Path, ledger: Path | None) -> tuple[Path | None, Path]:
         if ledger is not None:
             raise InputError(f"{output} is itself a ledger; for a trace write .csv or .parquet")
         return None, output
-    from riskjudge.tables import table_format
+    from riskjudge.io.tables import table_format
 
     table_format(output)
     return output, ledger or _beside(output, "ledger.jsonl")
@@ -216,8 +217,8 @@ def _ask(
     judges: Sequence[Judge], items: Sequence[Item], ledger: Path, timings: bool, workers: int
 ) -> tuple[Row, ...]:
     from riskjudge.judges import run_into_ledger
+    from riskjudge.judges.judging import AnyModelJudge, refuse_other_questions
     from riskjudge.ledger import LedgerWriter
-    from riskjudge.models.judging import AnyModelJudge, refuse_other_questions
 
     with LedgerWriter(ledger) as writer:
         if writer.repaired:
@@ -258,10 +259,10 @@ def _ask_composed(
     uncertainty: str,
     as_json: bool,
 ) -> None:
+    from riskjudge.io.tables import write_table
     from riskjudge.judges import read_judges
+    from riskjudge.judges.model_config import MODEL_BUILDERS
     from riskjudge.ledger.traces import to_trace
-    from riskjudge.models.config import MODEL_BUILDERS
-    from riskjudge.tables import write_table
 
     judges = read_judges(config, MODEL_BUILDERS)
     # One at a time: a scripted judge may count its calls.

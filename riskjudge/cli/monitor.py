@@ -106,9 +106,9 @@ def watch(
     Exit code 0: no alarm. 1: alarm.
     """
     from riskjudge.gate import load_gate
+    from riskjudge.gate.outcomes import read_outcomes
     from riskjudge.monitor import RiskAlarm
     from riskjudge.monitor.tables import alarm_table
-    from riskjudge.outcomes import read_outcomes
 
     fitted = load_gate(gate)
     if not fitted.fitted:

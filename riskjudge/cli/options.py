@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from riskjudge.calibration import Procedure
+    from riskjudge.data.trace import ModeColumns, Trace
+    from riskjudge.display.table import Table
     from riskjudge.gate import Router, SelectiveGate
-    from riskjudge.report.table import Table
-    from riskjudge.trace import ModeColumns, Trace
 
 TraceFile = Annotated[
     Path, typer.Argument(metavar="TRACE", help="CSV, JSONL or Parquet, one row an item.")
@@ -81,8 +81,8 @@ def load_trace(
     where: Sequence[str] | None = None,
 ) -> Trace:
     """Read a trace and keep the rows that `where` asks for."""
-    from riskjudge.tables import read_table
-    from riskjudge.trace import ModeColumns, Trace
+    from riskjudge.data.trace import ModeColumns, Trace
+    from riskjudge.io.tables import read_table
 
     frame = read_table(path, text=[item_id])
     for condition in where or ():

@@ -12,10 +12,10 @@ from riskjudge.cli import options
 from riskjudge.cli.options import levels
 
 if TYPE_CHECKING:
+    from riskjudge.data.trace import ModeColumns, Trace
+    from riskjudge.evaluation.splits import Sweep
     from riskjudge.gate import Router, SelectiveGate
     from riskjudge.plots.display import Display
-    from riskjudge.sweep import Sweep
-    from riskjudge.trace import ModeColumns, Trace
 
 Output = Annotated[
     list[Path] | None,
@@ -219,7 +219,7 @@ def routing(
     as_json: options.AsJson = False,
 ) -> None:
     """What became of the items: accepted by each mode, abstained by reason, failed."""
-    from riskjudge.outcomes import read_outcomes
+    from riskjudge.gate.outcomes import read_outcomes
     from riskjudge.plots import RoutingDisplay
 
     files = _files(output, "routing")
@@ -239,7 +239,7 @@ def _sweeps(
     jobs: int,
 ) -> list[Sweep]:
     """One sweep for each gate, all on the same splits."""
-    from riskjudge.sweep import sweep
+    from riskjudge.evaluation.splits import sweep
 
     with options.progress_bar("splits", splits * len(gates)) as progress:
         return [

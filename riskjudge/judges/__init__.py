@@ -4,7 +4,7 @@ All of them have the one shape of :class:`Judge`, so they nest; :func:`read_judg
 from a TOML file and :func:`run_into_ledger` runs them.
 """
 
-from riskjudge.judges.gates import Gated, Routed
+from riskjudge.judges.cascade import Gated, Routed
 from riskjudge.judges.limits import Cut, Scoped
 from riskjudge.judges.pairs import PairwiseTrial, PointwiseComparison
 from riskjudge.judges.panel import Panel

@@ -31,17 +31,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError
+from riskjudge.items.item import Item
 from riskjudge.judges import scripted
-from riskjudge.judges.gates import Gated, Routed, gate_from_file, route_from_file
+from riskjudge.judges.cascade import Gated, Routed, gate_from_file, route_from_file
 from riskjudge.judges.limits import Cut, Scoped
 from riskjudge.judges.pairs import PairwiseTrial, PointwiseComparison
 from riskjudge.judges.panel import Panel
 from riskjudge.judges.protocol import Judge
 from riskjudge.judges.sidecar import SidecarJudge
-from riskjudge.ledger.items import Item
 from riskjudge.ledger.uncertainty import UNCERTAINTIES, Judged
-from riskjudge.verdict import FailureKind
 
 T = TypeVar("T")
 Builder = Callable[["Spec"], Judge]

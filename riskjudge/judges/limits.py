@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from riskjudge.errors import InputError
-from riskjudge.judges.protocol import Judge, Judgement, ask
-from riskjudge.ledger.items import Item
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     AbstainReason,
     Abstention,
     BooleanVerdict,
@@ -16,6 +13,9 @@ from riskjudge.verdict import (
     FailureKind,
     ScoreVerdict,
 )
+from riskjudge.errors import InputError
+from riskjudge.items.item import Item
+from riskjudge.judges.protocol import Judge, Judgement, ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Cut:
     Examples
     --------
     >>> from riskjudge.judges import constant
-    >>> from riskjudge.verdict import describe
+    >>> from riskjudge.data.verdict import describe
     >>> describe(Cut(constant(90.0), cut=0.5)(Item("q1", "?", ("x",))).outcome)
     'failed:out_of_range'
     """
@@ -87,7 +87,7 @@ class Scoped:
     Examples
     --------
     >>> from riskjudge.judges import first_slot
-    >>> from riskjudge.verdict import describe
+    >>> from riskjudge.data.verdict import describe
     >>> short = Scoped(first_slot(), lambda item: len(item.prompt) < 100)
     >>> describe(short(Item("q1", "?" * 100, ("x",))).outcome)
     'abstained:out_of_scope'

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from riskjudge.judges.protocol import Judge, Judgement, ask
-from riskjudge.ledger.items import Item
-from riskjudge.ledger.swap import BOTH_ORDERS, disclose_orders, resolve_orders
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     Abstention,
     BooleanVerdict,
     Failure,
@@ -19,6 +16,9 @@ from riskjudge.verdict import (
     WinnerVerdict,
     describe,
 )
+from riskjudge.items.item import Item
+from riskjudge.judges.protocol import Judge, Judgement, ask
+from riskjudge.ledger.swap import BOTH_ORDERS, disclose_orders, resolve_orders
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from riskjudge.errors import InputError
-from riskjudge.judges.protocol import Judge, Judgement, ask
-from riskjudge.ledger.items import Item
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     AbstainReason,
     Abstention,
     BooleanVerdict,
@@ -20,6 +17,9 @@ from riskjudge.verdict import (
     WinnerVerdict,
     describe,
 )
+from riskjudge.errors import InputError
+from riskjudge.items.item import Item
+from riskjudge.judges.protocol import Judge, Judgement, ask
 
 
 class Panel:

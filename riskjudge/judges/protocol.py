@@ -14,9 +14,9 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from riskjudge.data.verdict import Failure, FailureKind, Outcome
 from riskjudge.errors import InputError
-from riskjudge.ledger.items import Item, ShapeError
-from riskjudge.verdict import Failure, FailureKind, Outcome
+from riskjudge.items.item import Item, ShapeError
 
 DIRECT = "direct"
 """The mode of a judge that is asked about an item as it stands."""
@@ -79,7 +79,7 @@ class FunctionJudge:
 
     Examples
     --------
-    >>> from riskjudge.verdict import BooleanVerdict
+    >>> from riskjudge.data.verdict import BooleanVerdict
     >>> polite = FunctionJudge("polite", lambda item: BooleanVerdict("please" in item.prompt))
     >>> polite(Item("q1", "please", ("yes",))).outcome
     BooleanVerdict(value=True)

@@ -10,8 +10,8 @@ from functools import partial
 from queue import SimpleQueue
 
 from riskjudge.errors import InputError
+from riskjudge.items.item import Item
 from riskjudge.judges.protocol import Judge, ask
-from riskjudge.ledger.items import Item
 from riskjudge.ledger.rows import Row
 from riskjudge.ledger.writer import LedgerWriter
 

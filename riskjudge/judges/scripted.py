@@ -10,10 +10,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from riskjudge.errors import InputError
-from riskjudge.judges.protocol import FunctionJudge, Judge, Judgement, ask
-from riskjudge.ledger.items import Item
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     BooleanVerdict,
     Failure,
     FailureKind,
@@ -23,6 +20,9 @@ from riskjudge.verdict import (
     Winner,
     WinnerVerdict,
 )
+from riskjudge.errors import InputError
+from riskjudge.items.item import Item
+from riskjudge.judges.protocol import FunctionJudge, Judge, Judgement, ask
 
 
 def first_slot(name: str = "first-slot") -> FunctionJudge:

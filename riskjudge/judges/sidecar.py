@@ -27,11 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from riskjudge.errors import InputError
-from riskjudge.judges.protocol import DIRECT, Judgement, failure_from
-from riskjudge.ledger.items import Item
-from riskjudge.ledger.records import VALUES
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     AbstainReason,
     Abstention,
     BooleanVerdict,
@@ -43,6 +39,10 @@ from riskjudge.verdict import (
     Winner,
     WinnerVerdict,
 )
+from riskjudge.errors import InputError
+from riskjudge.items.item import Item
+from riskjudge.judges.protocol import DIRECT, Judgement, failure_from
+from riskjudge.ledger.records import VALUES
 
 CONTRACT = 1
 _MAX_REPLY = 1 << 20

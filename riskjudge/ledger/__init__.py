@@ -4,9 +4,7 @@ JSONL is the truth on disk (:class:`LedgerWriter`, :func:`read_ledger`), Parquet
 (:func:`write_parquet`), and DuckDB queries it (:func:`connect`, :func:`read_segments`).
 """
 
-from riskjudge.ledger.items import Item, Label, ShapeError, read_items
 from riskjudge.ledger.jsonl import Damage, Ledger, read_ledger, stream_ledger, write_ledger
-from riskjudge.ledger.llmbar import read_llmbar
 from riskjudge.ledger.parquet import read_parquet, write_parquet
 from riskjudge.ledger.reading import Reading, census_line, item_statuses, readings
 from riskjudge.ledger.records import from_record, to_record
@@ -18,22 +16,17 @@ from riskjudge.ledger.writer import LedgerWriter
 
 __all__ = [
     "Damage",
-    "Item",
-    "Label",
     "Ledger",
     "LedgerWriter",
     "PositionPreference",
     "Reading",
     "Row",
-    "ShapeError",
     "census_line",
     "connect",
     "from_record",
     "item_statuses",
     "position_preference",
-    "read_items",
     "read_ledger",
-    "read_llmbar",
     "read_parquet",
     "read_segments",
     "read_trials",

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from riskjudge.data.verdict import ItemStatus
 from riskjudge.errors import InputError
-from riskjudge.files import replacing
+from riskjudge.io.files import replacing
 from riskjudge.ledger.records import from_record, to_record
 from riskjudge.ledger.rows import Row
-from riskjudge.verdict import ItemStatus
 
 
 @dataclass(frozen=True, slots=True)

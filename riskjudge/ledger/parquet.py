@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from riskjudge.errors import InputError
-from riskjudge.files import replacing
+from riskjudge.io.files import replacing
 from riskjudge.ledger.records import COLUMNS, from_record, to_record
 from riskjudge.ledger.rows import Row
 

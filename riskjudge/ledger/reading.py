@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from riskjudge.data.verdict import Abstention, Failure, FailureKind, ItemStatus, Undecided
 from riskjudge.errors import InputError
 from riskjudge.ledger.records import to_record
 from riskjudge.ledger.rows import Row
-from riskjudge.verdict import Abstention, Failure, FailureKind, ItemStatus, Undecided
 
 BY_COLUMNS = ("judge", "mode", "subset", "group", "subject", "label", "order", "seed")
 
@@ -181,7 +181,7 @@ def readings(
 
     Examples
     --------
-    >>> from riskjudge.verdict import BooleanVerdict
+    >>> from riskjudge.data.verdict import BooleanVerdict
     >>> rows = [Row(str(i), "oracle", "direct", BooleanVerdict(True), label=i > 0) for i in (0, 1)]
     >>> [reading.agreement for reading in readings(rows)]
     [0.5]

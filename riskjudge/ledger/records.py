@@ -9,10 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from riskjudge.errors import InputError
-from riskjudge.ledger.items import Label, abstain_reason
-from riskjudge.ledger.rows import Row
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     Abstention,
     BooleanVerdict,
     Failure,
@@ -24,6 +21,9 @@ from riskjudge.verdict import (
     Winner,
     WinnerVerdict,
 )
+from riskjudge.errors import InputError
+from riskjudge.items.item import Label, abstain_reason
+from riskjudge.ledger.rows import Row
 
 COLUMNS: Mapping[str, type] = {
     "id": str,

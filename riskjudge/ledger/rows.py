@@ -1,6 +1,6 @@
 """The ledger row: what one judge said about one item.
 
-A :class:`Row` holds an outcome, which is one of the disjoint types of :mod:`riskjudge.verdict`, so
+A :class:`Row` holds an outcome, which is one of the disjoint types of :mod:`riskjudge.data.verdict`, so
 an invalid row cannot be built.
 """
 
@@ -11,9 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from riskjudge.errors import InputError
-from riskjudge.ledger.items import Label
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     AbstainReason,
     Abstention,
     BooleanVerdict,
@@ -23,6 +21,8 @@ from riskjudge.verdict import (
     Winner,
     WinnerVerdict,
 )
+from riskjudge.errors import InputError
+from riskjudge.items.item import Label
 
 _INT64 = 2**63
 
@@ -59,7 +59,7 @@ class Row:
     --------
     >>> Row("q1", "panel", "direct", Abstention(AbstainReason.PANEL_SPLIT)).status.value
     'abstained'
-    >>> from riskjudge.verdict import FailureKind
+    >>> from riskjudge.data.verdict import FailureKind
     >>> Row("q1", "panel", "direct", Failure(FailureKind.TIMEOUT), confidence=0.9)
     Traceback (most recent call last):
     ...

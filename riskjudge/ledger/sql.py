@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from riskjudge.data.verdict import AbstainReason, FailureKind, Winner
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.ledger.reading import Reading, check_by
 from riskjudge.ledger.records import COLUMNS, VALUES
-from riskjudge.verdict import AbstainReason, FailureKind, Winner
 
 if TYPE_CHECKING:
     import duckdb

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from riskjudge.ledger.rows import Row
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     AbstainReason,
     Abstention,
     BooleanVerdict,
@@ -20,6 +19,7 @@ from riskjudge.verdict import (
     WinnerVerdict,
     describe,
 )
+from riskjudge.ledger.rows import Row
 
 BOTH_ORDERS = "ab+ba"
 
@@ -44,7 +44,7 @@ def resolve_orders(ab: Outcome, ba: Outcome) -> Outcome:
 
     Examples
     --------
-    >>> from riskjudge.verdict import Winner
+    >>> from riskjudge.data.verdict import Winner
     >>> a, b = WinnerVerdict(Winner.A), WinnerVerdict(Winner.B)
     >>> [describe(resolve_orders(*pair)) for pair in [(a, a), (a, b), (a, Undecided())]]
     ['a', 'abstained:swap_inconsistent', 'undecided']

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from riskjudge.errors import InputError
-from riskjudge.ledger.reading import refuse_duplicates
-from riskjudge.ledger.rows import Row
-from riskjudge.ledger.uncertainty import UNCERTAINTIES
-from riskjudge.trace import ModeColumns, Trace
-from riskjudge.verdict import (
+from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.verdict import (
     UNDECIDED,
     Abstention,
     BooleanVerdict,
@@ -20,6 +16,10 @@ from riskjudge.verdict import (
     Winner,
     WinnerVerdict,
 )
+from riskjudge.errors import InputError
+from riskjudge.ledger.reading import refuse_duplicates
+from riskjudge.ledger.rows import Row
+from riskjudge.ledger.uncertainty import UNCERTAINTIES
 
 
 def to_trace(
@@ -56,7 +56,7 @@ def to_trace(
     Examples
     --------
     >>> from riskjudge.judges import PairwiseTrial, judge_items, longest
-    >>> from riskjudge.ledger import Item
+    >>> from riskjudge.items import Item
     >>> items = [Item("q1", "?", ("long", "x"), label=Winner.A), Item("q2", "?", ("x", "y"))]
     >>> rows = judge_items([PairwiseTrial(longest())], items)
     >>> trace = to_trace(rows, uncertainty="preference_entropy")

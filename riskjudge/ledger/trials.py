@@ -7,11 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from riskjudge.errors import InputError
-from riskjudge.files import open_text
-from riskjudge.ledger.rows import Row
-from riskjudge.ledger.swap import BOTH_ORDERS, disclose_orders, resolve_orders
-from riskjudge.verdict import (
+from riskjudge.data.verdict import (
     Failure,
     FailureKind,
     Outcome,
@@ -20,6 +16,10 @@ from riskjudge.verdict import (
     Winner,
     WinnerVerdict,
 )
+from riskjudge.errors import InputError
+from riskjudge.io.files import open_text
+from riskjudge.ledger.rows import Row
+from riskjudge.ledger.swap import BOTH_ORDERS, disclose_orders, resolve_orders
 
 _COLUMNS = ("item_id", "subset", "judge", "strategy", "label", "w_ab", "w_ba")
 _ARMS = ("score_1", "score_2")

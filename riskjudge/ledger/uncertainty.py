@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from riskjudge.data.verdict import Outcome
 from riskjudge.uncertainty.entropy import binary_entropy, entropy_of_log_odds
-from riskjudge.verdict import Outcome
 
 
 class Judged(Protocol):
@@ -48,7 +48,7 @@ def preference_entropy(judged: Judged) -> float | None:
     Examples
     --------
     >>> from riskjudge.judges import PairwiseTrial, first_slot, longest
-    >>> from riskjudge.ledger import Item
+    >>> from riskjudge.items import Item
     >>> pair = Item("q1", "?", ("long", "x"))
     >>> preference_entropy(PairwiseTrial(first_slot())(pair))
     1.0
@@ -72,7 +72,7 @@ def cut_nearness(judged: Judged) -> float | None:
     Examples
     --------
     >>> from riskjudge.judges import Cut, constant
-    >>> from riskjudge.ledger import Item
+    >>> from riskjudge.items import Item
     >>> graded = Cut(constant(7.0), cut=5.0, low=0.0, high=10.0)(Item("q1", "?", ("x",)))
     >>> round(cut_nearness(graded), 12)
     0.6
@@ -92,7 +92,7 @@ def predictive_entropy(judged: Judged) -> float | None:
     Examples
     --------
     >>> from riskjudge.judges import Judgement
-    >>> from riskjudge.verdict import BooleanVerdict
+    >>> from riskjudge.data.verdict import BooleanVerdict
     >>> round(predictive_entropy(Judgement(BooleanVerdict(True), disclosure={"p_true": 0.9})), 4)
     0.3251
     """

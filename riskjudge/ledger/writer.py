@@ -2,7 +2,7 @@
 
 A row is *acknowledged* when :meth:`LedgerWriter.append` returns: its line is then on the disk
 (`fsync`). A kill in the middle leaves at most one line without its line feed; opening the file for
-writing repairs that (:mod:`riskjudge.appending`), and readers name it.
+writing repairs that (:mod:`riskjudge.io.append_only`), and readers name it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from riskjudge.appending import AppendOnlyFile
+from riskjudge.data.verdict import ItemStatus
+from riskjudge.io.append_only import AppendOnlyFile
 from riskjudge.ledger.jsonl import Settled, format_line, read_ledger
 from riskjudge.ledger.rows import Row
-from riskjudge.verdict import ItemStatus
 
 
 class LedgerWriter:
@@ -34,7 +34,7 @@ class LedgerWriter:
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from riskjudge.verdict import BooleanVerdict
+    >>> from riskjudge.data.verdict import BooleanVerdict
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "ledger.jsonl"
     >>> with LedgerWriter(path) as ledger:
     ...     ledger.append(Row("q1", "oracle", "direct", BooleanVerdict(True)))

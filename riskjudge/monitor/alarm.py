@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from riskjudge.binomial import FloatArray, IntArray, check_level
+from riskjudge._typing import FloatArray, IntArray
+from riskjudge.binomial import check_level
 from riskjudge.errors import InputError
-from riskjudge.files import replacing
+from riskjudge.io.files import replacing
 
 FORMAT = "riskjudge-alarm"
 FORMAT_VERSION = 1

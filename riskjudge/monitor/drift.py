@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from riskjudge.binomial import BoolArray, IntArray, check_level
+from riskjudge._typing import BoolArray, IntArray
+from riskjudge.binomial import check_level
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.monitor import two_sample
 from riskjudge.monitor.two_sample import Method, TwoSample
-from riskjudge.trace import Trace
 
 if TYPE_CHECKING:
     from riskjudge.gate import Router, SelectiveGate

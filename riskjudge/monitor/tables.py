@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from riskjudge.display.table import Table
 from riskjudge.monitor.alarm import RiskAlarm
 from riskjudge.monitor.drift import DriftAnswer, DriftCheck
-from riskjudge.report.table import Table
 
 
 def check_table(check: DriftCheck, source: str = "") -> Table:

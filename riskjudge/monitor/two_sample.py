@@ -15,7 +15,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import stats
 
-from riskjudge.binomial import FloatArray, IntArray
+from riskjudge._typing import FloatArray, IntArray
 
 _BINS = 256
 _TIE = 1.0 - 1e-9  # a statistic that differs by rounding only counts as equal

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from riskjudge.binomial import BoolArray, FloatArray, IntArray, max_errors
+from riskjudge._typing import BoolArray, FloatArray, IntArray
+from riskjudge.binomial import max_errors
 from riskjudge.counts import Plane
 from riskjudge.paper.model import SyntheticTrace
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from riskjudge.data.trace import Trace, read_trace
 from riskjudge.paper.model import SyntheticTrace
 from riskjudge.paper.parameters import fitted_parameters
 from riskjudge.paper.published import Configuration, data_path
-from riskjudge.trace import Trace, read_trace
 
 CONFIGURATION = Configuration("Qwen3-8B", "Qwen3-8B", "TriviaQA")
 FILE = "triviaqa_qwen3_8b_synthetic.csv"

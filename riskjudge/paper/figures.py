@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from riskjudge.binomial import FloatArray
+from riskjudge._typing import FloatArray
 from riskjudge.paper.protocol import Outcome, Run
 from riskjudge.paper.published import (
     CANDIDATES,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import optimize, special
 
-from riskjudge.binomial import FloatArray
+from riskjudge._typing import FloatArray
 from riskjudge.errors import InputError
 from riskjudge.paper.coarse import coarse_protocol
 from riskjudge.paper.model import (

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from riskjudge.binomial import FloatArray, IntArray
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge.errors import InputError
 
 KNOTS = (0.0, 0.05, 0.15, 0.4, 0.7, 1.0)

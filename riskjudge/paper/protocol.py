@@ -19,8 +19,9 @@ from zipfile import BadZipFile
 import numpy as np
 
 from riskjudge import counts
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge._version import __version__
-from riskjudge.binomial import FloatArray, IntArray, check_level
+from riskjudge.binomial import check_level
 from riskjudge.calibration import PROCEDURES, Sample
 from riskjudge.errors import InputError
 from riskjudge.paper.published import Configuration

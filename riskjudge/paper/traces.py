@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from riskjudge.data.trace import Trace, read_trace
 from riskjudge.errors import InputError
 from riskjudge.paper.model import SyntheticTrace
 from riskjudge.paper.parameters import Parameters, fitted_parameters
 from riskjudge.paper.protocol import Items
 from riskjudge.paper.published import Configuration
 from riskjudge.paper.targets import REQUERIED
-from riskjudge.trace import Trace, read_trace
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 
@@ -68,7 +68,7 @@ class FolderTraces(TraceSource):
     A file is named ``candidate__judge__dataset__variant`` with the ending ``.csv``, ``.jsonl`` or
     ``.parquet``, such as ``Qwen3-8B__Qwen3-14B__NQ-Open__main.csv``; variants are listed in
     :class:`~riskjudge.paper.published.Configuration`. Its columns are ``item_id, label, v1, u1,
-    v2, u2``, as :func:`riskjudge.trace.read_trace` takes them; an empty verdict or score is one
+    v2, u2``, as :func:`riskjudge.data.trace.read_trace` takes them; an empty verdict or score is one
     that could not be read. Unlabelled items are left out. A re-queried trace is joined to its main
     one by id.
 

@@ -20,7 +20,7 @@ from riskjudge.plots.display import Display
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from riskjudge.sweep import Sweep
+    from riskjudge.evaluation.splits import Sweep
 
 
 @dataclass(eq=False)
@@ -36,7 +36,7 @@ class CoverageDisplay(Display):
     Examples
     --------
     >>> import numpy as np
-    >>> from riskjudge.sweep import Sweep
+    >>> from riskjudge.evaluation.splits import Sweep
     >>> counts = np.array([[0, 40], [20, 60]])
     >>> two = Sweep((0.1, 0.2), np.array([100, 100]), counts, counts // 10, counts[:, :, None],
     ...             ("judge",), "portfolio, delta = 0.05, 2 random splits, seed 0")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from riskjudge.binomial import FloatArray, IntArray
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge.errors import InputError
 from riskjudge.plots.style import look, spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from riskjudge.sweep import Sweep
+    from riskjudge.evaluation.splits import Sweep
 
 
 class Band(StrEnum):

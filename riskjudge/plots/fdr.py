@@ -23,7 +23,7 @@ from riskjudge.plots.style import INK, QUIET
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from riskjudge.sweep import Sweep
+    from riskjudge.evaluation.splits import Sweep
 
 
 @dataclass(eq=False)
@@ -42,7 +42,7 @@ class FDRDisplay(Display):
     Examples
     --------
     >>> import numpy as np
-    >>> from riskjudge.sweep import Sweep
+    >>> from riskjudge.evaluation.splits import Sweep
     >>> accepted, errors = np.array([[0, 40], [0, 60]]), np.array([[0, 4], [0, 12]])
     >>> two = Sweep((0.1, 0.2), np.array([100, 100]), accepted, errors, accepted[:, :, None],
     ...             ("judge",), "portfolio, delta = 0.05, 2 random splits, seed 0")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from riskjudge import binomial, counts
-from riskjudge.binomial import BoolArray, FloatArray, IntArray
+from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.calibration.certificate import Guarantee
 from riskjudge.errors import InputError
 from riskjudge.plots.display import Display
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.cm import ScalarMappable
 
     from riskjudge.calibration import Certificate
+    from riskjudge.data.trace import Trace
     from riskjudge.gate import Router, SelectiveGate
-    from riskjudge.trace import Trace
 
 _MOST_LEVELS = 160
 

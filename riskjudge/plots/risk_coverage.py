@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import numpy as np
 
 from riskjudge import binomial, counts
-from riskjudge.binomial import FloatArray, IntArray
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge.calibration.certificate import Guarantee
 from riskjudge.calibration.paths import quantile_path
-from riskjudge.calibration.portfolio import preset_speeds
+from riskjudge.calibration.procedures.portfolio import preset_speeds
 from riskjudge.calibration.sample import Sample
 from riskjudge.plots.display import Display
 from riskjudge.plots.style import INK, legend_below, look
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from riskjudge.calibration import Certificate
+    from riskjudge.data.trace import Trace
     from riskjudge.gate import Router, SelectiveGate
-    from riskjudge.trace import Trace
 
 _MOST_POINTS = 1000
 _PATH_STEPS = 400
@@ -85,7 +85,7 @@ class RiskCoverageDisplay(Display):
 
     Examples
     --------
-    >>> from riskjudge.trace import Trace
+    >>> from riskjudge.data.trace import Trace
     >>> trace = Trace.from_arrays(np.array([[0.1], [0.2], [0.2], [0.3]]), np.ones((4, 1), int),
     ...                           np.array([1, 1, 0, 0]))
     >>> curve = RiskCoverageDisplay.from_trace(trace).curves[0]

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from riskjudge.binomial import FloatArray
+from riskjudge._typing import FloatArray
+from riskjudge.data.verdict import AbstainReason
 from riskjudge.errors import InputError
+from riskjudge.evaluation.summary import Insufficient, Report, Segment, summarize
 from riskjudge.plots.display import Display
 from riskjudge.plots.style import (
     COLUMN_WIDTH,
@@ -23,14 +25,12 @@ from riskjudge.plots.style import (
     spread,
     width_points,
 )
-from riskjudge.report.summary import Insufficient, Report, Segment, summarize
-from riskjudge.verdict import AbstainReason
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from riskjudge.outcomes import Outcomes
-    from riskjudge.sweep import Sweep
+    from riskjudge.evaluation.splits import Sweep
+    from riskjudge.gate.outcomes import Outcomes
 
 FAILED = "failed"
 NOT_ACCEPTED = "not accepted"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from riskjudge.binomial import FloatArray
+from riskjudge._typing import FloatArray
 from riskjudge.errors import InputError
-from riskjudge.files import replacing
+from riskjudge.io.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from riskjudge.errors import InputError
-from riskjudge.files import open_text
+from riskjudge.io.files import open_text
 
 PARAGRAPH_WORDS = 120
 """Paragraphs of a text file are joined up to this many words; a longer one stays whole."""

@@ -10,8 +10,8 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from riskjudge.data.verdict import FailureKind
 from riskjudge.retrieval.passage import RetrievalError
-from riskjudge.verdict import FailureKind
 
 _LARGEST_REPLY = 16 * 1024 * 1024
 _LONGEST_WAIT = 60.0

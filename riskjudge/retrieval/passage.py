@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from riskjudge.data.verdict import Failure, FailureKind
 from riskjudge.errors import InputError, OperationalError
-from riskjudge.verdict import Failure, FailureKind
 
 
 @dataclass(frozen=True, slots=True)

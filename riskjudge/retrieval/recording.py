@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
+from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.retrieval.passage import Passage, RetrievalError
 from riskjudge.retrieval.snapshot import Recorder
-from riskjudge.verdict import FailureKind
 
 HOPELESS = 20
 """This many failures before any answer end a recording: a wrong key would fail ten thousand times."""

@@ -21,11 +21,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from riskjudge.appending import AppendOnlyFile
+from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError
-from riskjudge.files import open_text
+from riskjudge.io.append_only import AppendOnlyFile
+from riskjudge.io.files import open_text
 from riskjudge.retrieval.passage import Passage, RetrievalError, Retriever, check_search
-from riskjudge.verdict import FailureKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.retrieval.http import post_json
 from riskjudge.retrieval.passage import Passage, RetrievalError, check_search
-from riskjudge.verdict import FailureKind
 
 
 @dataclass(frozen=True, slots=True)

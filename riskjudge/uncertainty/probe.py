@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from riskjudge.binomial import FloatArray
+from riskjudge._typing import FloatArray
 from riskjudge.errors import InputError
 
 

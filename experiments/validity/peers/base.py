@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from riskjudge import counts
-from riskjudge.binomial import BoolArray, FloatArray
+from riskjudge._typing import BoolArray, FloatArray
 from riskjudge.calibration.plan import Target
 from riskjudge.calibration.procedure import Procedure, Selection, nothing
 from riskjudge.calibration.sample import Sample

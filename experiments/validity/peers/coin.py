@@ -9,7 +9,7 @@ import numpy as np
 from base import OneModePeer
 
 from riskjudge import binomial, counts
-from riskjudge.binomial import BoolArray, FloatArray
+from riskjudge._typing import BoolArray, FloatArray
 from riskjudge.calibration import Guarantee
 
 

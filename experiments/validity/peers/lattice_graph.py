@@ -9,7 +9,7 @@ import numpy as np
 from base import Peer
 
 from riskjudge import binomial, counts
-from riskjudge.binomial import FloatArray
+from riskjudge._typing import BoolArray, FloatArray
 from riskjudge.calibration import Guarantee
 from riskjudge.calibration.paths import pool_of
 from riskjudge.calibration.sample import Sample
@@ -68,7 +68,7 @@ class LatticeGraph(Peer):
         return np.asarray(path[best])
 
 
-def _pass_on(p: FloatArray, level: FloatArray) -> binomial.BoolArray:
+def _pass_on(p: FloatArray, level: FloatArray) -> BoolArray:
     """Rejections of a graph whose edges lead to the next row and the next column."""
     level = level.copy()
     rejected = np.zeros(p.shape, dtype=bool)

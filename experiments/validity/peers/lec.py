@@ -9,7 +9,7 @@ import numpy as np
 from base import OneModePeer, Peer
 
 from riskjudge import counts
-from riskjudge.binomial import BoolArray, FloatArray
+from riskjudge._typing import BoolArray, FloatArray
 from riskjudge.calibration import Guarantee
 from riskjudge.calibration.sample import Sample
 

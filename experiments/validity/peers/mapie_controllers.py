@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from base import OneModePeer, Peer, confidence, score_of
 
-from riskjudge.binomial import BoolArray, FloatArray
+from riskjudge._typing import BoolArray, FloatArray
 from riskjudge.calibration import Guarantee
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import NONE

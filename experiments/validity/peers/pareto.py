@@ -9,7 +9,7 @@ import numpy as np
 from base import Peer
 
 from riskjudge import binomial, counts
-from riskjudge.binomial import FloatArray
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge.calibration import Guarantee
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import NONE
@@ -57,7 +57,7 @@ def _thresholds(column: FloatArray, steps: int) -> FloatArray:
     return np.append(NONE, np.unique(np.nanquantile(column, levels, method="inverted_cdf")))
 
 
-def _front(accepted: binomial.IntArray, errors: binomial.IntArray) -> binomial.IntArray:
+def _front(accepted: IntArray, errors: IntArray) -> IntArray:
     """Rules that no other one beats in both coverage and empirical risk."""
     risk = errors / np.maximum(accepted, 1)
     order = np.lexsort((risk, -accepted))

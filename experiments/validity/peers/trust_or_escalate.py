@@ -9,7 +9,7 @@ import numpy as np
 from base import Peer, confidence, score_of
 
 from riskjudge import binomial
-from riskjudge.binomial import BoolArray, FloatArray
+from riskjudge._typing import BoolArray, FloatArray
 from riskjudge.calibration import Guarantee
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import NONE

@@ -1,0 +1,1 @@
+"""The procedures, one a file, each with its proof."""

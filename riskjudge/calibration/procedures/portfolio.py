@@ -1,0 +1,124 @@
+"""A portfolio of label-free chains that pass their share of delta on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from riskjudge._typing import FloatArray
+from riskjudge.calibration.paths import (
+    coverage_levels,
+    most_sent,
+    pool_of,
+    quantile_path,
+    worth_testing,
+)
+from riskjudge.calibration.plan import Chain, Family, Plan, Target
+from riskjudge.calibration.procedure import PlannedProcedure
+from riskjudge.calibration.sample import Sample
+from riskjudge.counts import NONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Portfolio(PlannedProcedure):
+    """Several chains over the quantiles of an unlabelled pool, each with a share of delta.
+
+    For two modes: both modes with the first at half speed (.35), both at equal speed (.25), the
+    second mode alone (.30), the first alone (.10). A chain that is through hands its share on. For
+    one mode it is a single chain; for more, the modes alone and all modes together.
+
+    Parameters
+    ----------
+    start_coverage : float
+        Pool coverage at which each chain starts.
+    steps : int
+        Vectors of each chain.
+    reserve : float
+        Share of the labelled rows that serves as the pool where there is none.
+
+    Notes
+    -----
+    Valid without assumption: the pool is independent of the tested rows, so the plan is fixed, and
+    :mod:`riskjudge.calibration.plan` proves the test of a fixed plan.
+    """
+
+    name: ClassVar[str] = "portfolio"
+    start_coverage: float = 0.25
+    steps: int = 40
+    reserve: float = 0.1
+
+    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
+        pool, rest, taken = pool_of(sample, self.reserve, seed)
+        coverages = coverage_levels(self.start_coverage, self.steps)
+        chains = preset_chains(pool, coverages, rest.n, target, sample.columns_per_mode)
+        return Plan((Family(rest, chains),), taken)
+
+
+def preset_chains(
+    pool: FloatArray,
+    coverages: FloatArray,
+    n: int,
+    target: Target,
+    columns_per_mode: int = 1,
+    share: float = 1.0,
+) -> tuple[Chain, ...]:
+    """The portfolio's chains over a pool of shape (N, columns); their shares of delta sum to `share`.
+
+    The columns of one mode (one for each verdict class) move together. Vectors that the pool shows
+    to be hopeless for `n` tested items are left out. Under a retrieval budget there is one more
+    chain: the first mode accepts just what the budget asks of it, and the second more and more of
+    the rest.
+    """
+    drawn = []
+    for speeds, weight in preset_speeds(pool.shape[1] // columns_per_mode):
+        by_column = tuple(speed for speed in speeds for _ in range(columns_per_mode))
+        drawn.append((quantile_path(pool, by_column, coverages), weight))
+    if target.max_retrieval is not None and pool.shape[1] == 2 and columns_per_mode == 1:
+        kept = 1.0 - most_sent(target, n, len(pool))
+        drawn.append((_budget_path(pool, kept, len(coverages)), 0.5))
+    total = sum(weight for _, weight in drawn)
+    chains = []
+    for path, weight in drawn:
+        level = target.delta * share * weight / total
+        path = worth_testing(path, pool, n, target, level, columns_per_mode)
+        if len(path):
+            chains.append(Chain(path, weight))
+    total = sum(chain.weight for chain in chains)
+    return tuple(Chain(chain.path, share * chain.weight / total) for chain in chains)
+
+
+def _budget_path(pool: FloatArray, kept: float, steps: int) -> FloatArray:
+    """First threshold at the quantile `kept`, second one rising from the middle of the rest."""
+    first = np.sort(pool[~np.isnan(pool[:, 0]), 0])
+    at = int(np.ceil(kept * len(pool)))
+    if not 0 < at <= len(first):
+        return np.empty((0, 2))
+    t1 = first[at - 1]
+    rest = pool[~(pool[:, 0] <= t1), 1]
+    rest = np.sort(rest[~np.isnan(rest)])
+    if len(rest) == 0:
+        return np.array([[t1, NONE]])
+    ranks = np.unique(np.ceil(np.linspace(0.5, 1.0, steps) * len(rest)).astype(np.int64))
+    second = np.unique(rest[ranks - 1])
+    return np.column_stack((np.full(len(second), t1), second))
+
+
+def preset_speeds(n_modes: int) -> list[tuple[tuple[float, ...], float]]:
+    """Speeds of the modes, and the share of delta, of each preset chain.
+
+    Examples
+    --------
+    >>> preset_speeds(2)
+    [((0.5, 1.0), 0.35), ((1.0, 1.0), 0.25), ((0.0, 1.0), 0.3), ((1.0, 0.0), 0.1)]
+    """
+    if n_modes == 1:
+        return [((1.0,), 1.0)]
+    slow = tuple(0.5 ** (n_modes - 1 - k) for k in range(n_modes))
+    last = (0.0,) * (n_modes - 1) + (1.0,)
+    others = [
+        (tuple(float(j == k) for j in range(n_modes)), 0.1 / (n_modes - 1))
+        for k in range(n_modes - 1)
+    ]
+    return [(slow, 0.35), ((1.0,) * n_modes, 0.25), (last, 0.3), *others]

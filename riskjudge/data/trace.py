@@ -1,0 +1,448 @@
+"""The trace: a validated table of verdicts, uncertainties and labels, one row an item."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
+from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
+from riskjudge.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ABSENCES: tuple[str, ...] = (*map(str, AbstainReason), UNDECIDED, *map(str, FailureKind))
+"""Why a mode has no usable verdict on an item: it declined, found no preference, or failed."""
+FIRST_FAILURE = ABSENCES.index(UNDECIDED) + 1
+
+_BINARY: dict[Any, int] = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class ModeColumns:
+    """Names of a mode's columns in a table.
+
+    `why` is an optional column that says why there is no verdict: one of :data:`ABSENCES`.
+    """
+
+    name: str
+    verdict: str
+    uncertainty: str
+    why: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> ModeColumns:
+        """From ``name=verdict,uncertainty``, the form the command line takes.
+
+        Examples
+        --------
+        >>> ModeColumns.parse("parametric=v1,u1").uncertainty
+        'u1'
+        """
+        name, equals, columns = text.partition("=")
+        parts = [part.strip() for part in columns.split(",")]
+        if not equals or not name.strip() or len(parts) != 2 or not all(parts):
+            raise InputError(f"a mode is given as name=verdict,uncertainty, got {text!r}")
+        return cls(name.strip(), *parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Verdicts of K modes on n items, with labels where there are any.
+
+    Build one with :meth:`from_frame`, :func:`riskjudge.read_trace` or :meth:`from_arrays`.
+
+    Attributes
+    ----------
+    item_id : ndarray of str, shape (n,)
+        Unique.
+    columns : tuple of ModeColumns, length K
+        The modes in the order in which they are asked, and where they were read.
+    verdicts : ndarray of int, shape (n, K)
+        0 or 1; -1 where the mode gave none.
+    scores : ndarray of float, shape (n, K)
+        Uncertainty, higher = less sure; NaN exactly where the mode has no usable verdict.
+    absence : ndarray of int, shape (n, K)
+        -1 where the mode has a usable verdict, else an index into :data:`ABSENCES`.
+    labels : ndarray of int, shape (n,)
+        What is right, 0 or 1; -1 where nobody knows.
+    group : ndarray or None, shape (n,)
+        Items with equal values depend on one another (several answers to one question, say).
+    extra : DataFrame
+        Whatever else the table carried, in the same order.
+    """
+
+    item_id: ObjectArray
+    columns: tuple[ModeColumns, ...]
+    verdicts: IntArray
+    scores: FloatArray
+    absence: IntArray
+    labels: IntArray
+    group: ObjectArray | None
+    extra: pd.DataFrame
+
+    def __len__(self) -> int:
+        return len(self.item_id)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """Names of the modes."""
+        return tuple(mode.name for mode in self.columns)
+
+    @property
+    def n_modes(self) -> int:
+        return len(self.columns)
+
+    @property
+    def labelled(self) -> BoolArray:
+        """Which items have a label."""
+        return self.labels >= 0
+
+    def rows(self, index: IntArray | BoolArray) -> Trace:
+        """The items at `index`."""
+        return Trace(
+            self.item_id[index],
+            self.columns,
+            self.verdicts[index],
+            self.scores[index],
+            self.absence[index],
+            self.labels[index],
+            None if self.group is None else self.group[index],
+            self.extra.iloc[_positions(index)],
+        )
+
+    def mode_index(self, mode: str) -> int:
+        """Position of a mode.
+
+        Raises
+        ------
+        InputError
+            If there is no such mode; the message lists those there are.
+        """
+        if mode not in self.modes:
+            raise InputError(f"the trace has no mode {mode!r}; it has {', '.join(self.modes)}")
+        return self.modes.index(mode)
+
+    def select(self, modes: Sequence[str]) -> Trace:
+        """The same items, seen in some of the modes only, in the order given."""
+        index = [self.mode_index(mode) for mode in modes]
+        return Trace(
+            self.item_id,
+            tuple(self.columns[k] for k in index),
+            self.verdicts[:, index],
+            self.scores[:, index],
+            self.absence[:, index],
+            self.labels,
+            self.group,
+            self.extra,
+        )
+
+    def fingerprint(self) -> str:
+        """SHA-256 over ids, verdicts, scores and labels in the order of the ids.
+
+        The order of the rows and the columns carried along do not change it.
+        """
+        order = np.argsort(self.item_id.astype(str), kind="stable")
+        digest = hashlib.sha256("\0".join(self.modes).encode())
+        digest.update("\0".join(self.item_id[order]).encode())
+        for array in (self.verdicts, self.scores, self.absence, self.labels):
+            digest.update(np.ascontiguousarray(array[order]).tobytes())
+        return digest.hexdigest()
+
+    @classmethod
+    def from_arrays(
+        cls,
+        scores: FloatArray,
+        verdicts: IntArray,
+        labels: IntArray | None = None,
+        *,
+        modes: Sequence[str] | None = None,
+        item_id: Sequence[str] | None = None,
+    ) -> Trace:
+        """A trace from arrays of shape (n, K), (n, K) and (n,).
+
+        NaN scores and verdicts of -1 mean "no usable verdict".
+
+        Examples
+        --------
+        >>> trace = Trace.from_arrays(np.array([[0.1], [0.6]]), np.array([[1], [0]]), np.array([1, 1]))
+        >>> len(trace), trace.modes
+        (2, ('mode1',))
+        """
+        import pandas as pd
+
+        n, k = np.shape(scores)
+        names = tuple(modes) if modes is not None else tuple(f"mode{i + 1}" for i in range(k))
+        data: dict[str, Any] = {
+            "item_id": list(item_id) if item_id is not None else [str(i) for i in range(n)],
+            "label": np.full(n, -1) if labels is None else np.asarray(labels),
+        }
+        for i in range(k):
+            data[f"v{i + 1}"] = np.asarray(verdicts)[:, i]
+            data[f"u{i + 1}"] = np.asarray(scores)[:, i]
+        frame = pd.DataFrame(data).replace({c: -1 for c in data if c[0] in "lv"}, np.nan)
+        columns = [ModeColumns(name, f"v{i + 1}", f"u{i + 1}") for i, name in enumerate(names)]
+        return cls.from_frame(frame, modes=columns)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: pd.DataFrame,
+        *,
+        modes: Sequence[ModeColumns] | None = None,
+        item_id: str = "item_id",
+        label: str = "label",
+        group: str | None = None,
+        source: str = "the table",
+    ) -> Trace:
+        """Validate a table.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            One row an item.
+        modes : sequence of ModeColumns, optional
+            By default ``v1, u1, v2, u2, …`` as far as they go, with ``why1, why2, …`` taken up
+            where they exist.
+        item_id, label, group : str
+            Column names; `label` may be missing altogether. A column called ``group`` is taken as
+            `group` by itself.
+        source : str
+            How error messages call the table.
+
+        Raises
+        ------
+        InputError
+            A missing column, a duplicate id, a value that is not 0/1/true/false, an infinite score,
+            an unknown reason: each with its row (the first data row is row 1) and what would be
+            right.
+        """
+        if len(frame) == 0:
+            raise InputError(f"{source} has no rows; at least one is needed")
+        given = list(modes) if modes is not None else default_modes(list(frame.columns), source)
+        if not given:
+            raise InputError("a trace needs at least one mode")
+        names = [mode.name for mode in given]
+        if len(set(names)) != len(names):
+            raise InputError(f"the mode names must differ, got {', '.join(names)}")
+        if group is None and "group" in frame.columns:
+            group = "group"
+        check = _Columns(frame, source)
+        ids = check.ids(item_id)
+        # A table without labels has no column of the usual name; another name is meant to be there.
+        unlabelled = label == "label" and label not in frame.columns
+        labels = np.full(len(frame), -1) if unlabelled else check.binary(label)
+        parts = [check.mode(mode) for mode in given]
+        verdicts, scores, absence = (
+            np.column_stack(columns) for columns in zip(*parts, strict=True)
+        )
+        used = {item_id, label, group}
+        for mode in given:
+            used |= {mode.verdict, mode.uncertainty, mode.why}
+        return cls(
+            ids,
+            tuple(given),
+            verdicts,
+            scores,
+            absence,
+            labels,
+            None if group is None else check.groups(group),
+            frame[[c for c in frame.columns if c not in used]].reset_index(drop=True),
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """The trace as a table that :meth:`from_frame` takes back."""
+        import pandas as pd
+
+        data: dict[str, Any] = {"item_id": self.item_id, "label": _nullable(self.labels)}
+        for k in range(self.n_modes):
+            data[f"v{k + 1}"] = _nullable(self.verdicts[:, k])
+            data[f"u{k + 1}"] = self.scores[:, k]
+            if (self.absence[:, k] >= 0).any():
+                data[f"why{k + 1}"] = [
+                    None if code < 0 else ABSENCES[code] for code in self.absence[:, k]
+                ]
+        if self.group is not None:
+            data["group"] = self.group
+        return pd.concat([pd.DataFrame(data), self.extra.reset_index(drop=True)], axis=1)
+
+
+def default_modes(columns: Sequence[str], source: str = "the table") -> list[ModeColumns]:
+    """Modes ``mode1, mode2, …`` from the columns ``v1, u1, v2, u2, …``.
+
+    Examples
+    --------
+    >>> [mode.name for mode in default_modes(["item_id", "label", "v1", "u1", "v2", "u2"])]
+    ['mode1', 'mode2']
+    """
+    found: list[ModeColumns] = []
+    while f"v{(k := len(found) + 1)}" in columns and f"u{k}" in columns:
+        found.append(
+            ModeColumns(f"mode{k}", f"v{k}", f"u{k}", f"why{k}" if f"why{k}" in columns else None)
+        )
+    if not found:
+        have = ", ".join(map(str, columns))
+        raise InputError(
+            f"{source} has no columns v1 and u1 (verdict and uncertainty of mode 1); its columns are "
+            f"{have}. Name the modes: --mode name=verdict,uncertainty"
+        )
+    return found
+
+
+class _Columns:
+    """Reads one column after the other, and names the row of whatever is wrong."""
+
+    def __init__(self, frame: pd.DataFrame, source: str) -> None:
+        self.frame = frame
+        self.source = source
+
+    def values(self, column: str) -> ObjectArray:
+        if column not in self.frame.columns:
+            have = ", ".join(map(str, self.frame.columns))
+            raise InputError(f"{self.source} has no column {column!r}; its columns are {have}")
+        return self.frame[column].to_numpy(dtype=object)
+
+    def wrong(self, column: str, row: int, value: object, right: str) -> InputError:
+        return InputError(f"{self.source}, row {row + 1}, {column}: {value!r} is not {right}")
+
+    def ids(self, column: str) -> ObjectArray:
+        import pandas as pd
+
+        values = self.values(column)
+        blank = pd.isna(values) | (values == "")
+        if blank.any():
+            raise self.wrong(column, int(blank.argmax()), None, "an id")
+        ids = np.array([str(value) for value in values], dtype=object)
+        twice = pd.Series(ids).duplicated().to_numpy()
+        if twice.any():
+            row = int(twice.argmax())
+            first = int(np.flatnonzero(ids == ids[row])[0])
+            raise InputError(
+                f"{self.source}, row {row + 1}: the id {ids[row]!r} is that of row {first + 1}; every "
+                f"item needs an id of its own in {column!r}"
+            )
+        return ids
+
+    def groups(self, column: str) -> ObjectArray:
+        import pandas as pd
+
+        values = self.values(column)
+        blank = pd.isna(values)
+        if blank.any():
+            raise self.wrong(column, int(blank.argmax()), None, "a group")
+        return values
+
+    def binary(self, column: str) -> IntArray:
+        """0, 1, or -1 where the cell is empty."""
+        import pandas as pd
+
+        values = self.values(column)
+        try:
+            which, distinct = pd.factorize(values)  # -1 where the cell is empty
+        except TypeError:
+            row = next(i for i, v in enumerate(values) if isinstance(v, list | dict | set))
+            raise self.wrong(column, row, values[row], "0, 1, true or false") from None
+        codes = np.full(len(distinct) + 1, -1)
+        for i, value in enumerate(distinct):
+            text = str(value).strip().lower()
+            if text and text not in _BINARY:
+                row = int(np.flatnonzero(which == i)[0])
+                raise self.wrong(column, row, value, "0, 1, true or false")
+            codes[i] = _BINARY.get(text, -1)
+        return codes[which]
+
+    def mode(self, mode: ModeColumns) -> tuple[IntArray, FloatArray, IntArray]:
+        import pandas as pd
+
+        verdicts = self.binary(mode.verdict)
+        raw = self.values(mode.uncertainty)
+        try:
+            numbers = pd.to_numeric(pd.Series(raw), errors="coerce")
+            scores = numbers.to_numpy(dtype=np.float64, copy=True)
+        except OverflowError:
+            row = max(range(len(raw)), key=lambda i: raw[i] if isinstance(raw[i], int) else 0)
+            value = f"a number of {len(str(raw[row]))} digits"
+            raise self.wrong(mode.uncertainty, row, value, "a finite number") from None
+        strange = np.isnan(scores) & ~pd.isna(raw)
+        strange &= ~np.isin(np.array([str(v).strip().lower() for v in raw]), ["", "nan"])
+        for bad, right in ((strange, "a number"), (np.isinf(scores), "a finite number")):
+            if bad.any():
+                row = int(bad.argmax())
+                raise self.wrong(mode.uncertainty, row, raw[row], right)
+        absence = np.full(len(verdicts), -1)
+        absence[np.isnan(scores)] = ABSENCES.index(FailureKind.NO_CONFIDENCE)
+        absence[verdicts < 0] = ABSENCES.index(FailureKind.NO_VERDICT)
+        if mode.why is not None:
+            self._read_reasons(mode.why, verdicts, absence)
+        scores[absence >= 0] = np.nan
+        return verdicts, scores, absence
+
+    def _read_reasons(self, column: str, verdicts: IntArray, absence: IntArray) -> None:
+        import pandas as pd
+
+        values = self.values(column)
+        for row in np.flatnonzero(~pd.isna(values)):
+            reason = str(values[row]).strip()
+            if not reason:
+                continue
+            if reason not in ABSENCES:
+                raise self.wrong(column, int(row), reason, f"one of {', '.join(ABSENCES)}")
+            if verdicts[row] >= 0 and reason != FailureKind.NO_CONFIDENCE:
+                raise InputError(
+                    f"{self.source}, row {row + 1}: {column} says {reason!r}, yet there is a "
+                    "verdict; an item has the one or the other"
+                )
+            absence[row] = ABSENCES.index(reason)
+
+
+def _nullable(codes: IntArray) -> Any:
+    import pandas as pd
+
+    return pd.arrays.IntegerArray(np.maximum(codes, 0), codes < 0)
+
+
+def _positions(index: IntArray | BoolArray) -> IntArray:
+    return np.arange(len(index))[index] if index.dtype == bool else index.astype(np.int64)
+
+
+def stack(traces: Sequence[Trace]) -> Trace:
+    """Traces one below the other; what only some of them carry along is left out."""
+    import pandas as pd
+
+    first = traces[0]
+    grouped = all(trace.group is not None for trace in traces)
+    return Trace(
+        np.concatenate([trace.item_id for trace in traces]),
+        first.columns,
+        np.concatenate([trace.verdicts for trace in traces]),
+        np.concatenate([trace.scores for trace in traces]),
+        np.concatenate([trace.absence for trace in traces]),
+        np.concatenate([trace.labels for trace in traces]),
+        np.concatenate([trace.group for trace in traces if trace.group is not None])
+        if grouped
+        else None,
+        pd.concat([trace.extra for trace in traces], join="inner", ignore_index=True),
+    )
+
+
+def read_trace(
+    path: str | Path,
+    *,
+    modes: Sequence[ModeColumns] | None = None,
+    item_id: str = "item_id",
+    label: str = "label",
+    group: str | None = None,
+) -> Trace:
+    """Read a trace from CSV, JSONL or Parquet; see :meth:`Trace.from_frame`."""
+    from riskjudge.io.tables import read_table
+
+    frame = read_table(path, text=[item_id])
+    return Trace.from_frame(
+        frame, modes=modes, item_id=item_id, label=label, group=group, source=str(path)
+    )

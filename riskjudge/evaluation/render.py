@@ -1,0 +1,225 @@
+"""Certificates, reports and sweeps as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from riskjudge.calibration import Certificate, Guarantee, LabelPlan, Obstacle, Shortfall
+from riskjudge.display.table import Table
+from riskjudge.evaluation.splits import Sweep
+from riskjudge.evaluation.summary import Insufficient, Rate, Report, Segment
+
+UNDEFINED = "undefined"
+_KIND = {
+    Guarantee.HIGH_PROBABILITY: "high probability",
+    Guarantee.EXPECTATION: "expectation",
+    Guarantee.NONE: "none (thresholds were searched without correction)",
+}
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share for people; ``undefined`` where there is none.
+
+    Examples
+    --------
+    >>> percent(0.0625), percent(None)
+    ('6.2 %', 'undefined')
+    """
+    return UNDEFINED if value is None else f"{100 * value:.{digits}f} %"
+
+
+def rate_text(rate: Rate) -> str:
+    """A rate with its counts and exact interval.
+
+    Examples
+    --------
+    >>> rate_text(Rate.from_counts(1, 4)), rate_text(Rate.from_counts(0, 0))
+    ('25.0 % [0.6, 80.6] (1/4)', 'undefined (0/0)')
+    """
+    if rate.value is None or rate.low is None or rate.high is None:
+        return f"{UNDEFINED} ({rate.count}/{rate.of})"
+    return f"{percent(rate.value)} [{100 * rate.low:.1f}, {100 * rate.high:.1f}] ({rate.count}/{rate.of})"
+
+
+def short_rate(rate: Rate) -> str:
+    """A rate with its exact interval.
+
+    Examples
+    --------
+    >>> short_rate(Rate.from_counts(1, 4))
+    '25.0 % [0.6, 80.6]'
+    """
+    return rate_text(rate).rpartition(" (")[0]
+
+
+def certificate_table(certificate: Certificate, source: str = "") -> Table:
+    """What was certified, on which counts."""
+    c = certificate
+    rows: list[tuple[str, str]] = [
+        ("certified", "yes" if c.certified else "no"),
+        ("guarantee", _KIND[c.guarantee]),
+        ("in words", c.statement),
+        ("procedure", c.procedure),
+        ("alpha, delta", f"{c.alpha:g}, {c.delta:g}"),
+        (
+            "labelled items",
+            f"{c.n} tested" + (f", {c.n_reserved} set aside" if c.n_reserved else ""),
+        ),
+        ("rules tested", f"up to {c.n_hypotheses}"),
+    ]
+    if c.thresholds is not None:
+        rows += [
+            (f"threshold, {mode}", "none (mode not used)" if t is None else f"≤ {t:.6g}")
+            for mode, t in c.thresholds.items()
+        ]
+        rows += [
+            ("coverage", f"{percent(c.coverage)} ({c.accepted}/{c.n})"),
+            ("accepted by", _listed(c.accepted_by)),
+            ("errors", f"{c.errors} of {c.accepted} accepted ({percent(c.fdr)})"),
+        ]
+        if c.level is not None:  # expectation control has no bound for this one calibration
+            rows.append(("upper bound", f"{percent(c.upper_bound, 2)} at level {c.level:.3g}"))
+    elif c.shortfall is not None:
+        s = c.shortfall
+        rows += [
+            ("need", f"{s.need} accepted items without an error, at the least"),
+            ("have", f"{s.have} accepted by the widest rule planned"),
+            ("testing stopped at", _stopped(s)),
+            ("because", _OBSTACLES[s.obstacle]),
+        ]
+        if s.obstacle is Obstacle.TOO_FEW:
+            rows.append(("labels needed", _labels(s.labels_needed)))
+    rows += [("assumes", assumption) for assumption in c.assumptions]
+    title = "Certificate" + (f" for {source}" if source else "")
+    return Table(title, ("", ""), tuple(rows))
+
+
+_OBSTACLES = {
+    Obstacle.NOTHING_ACCEPTED: "no rule in the plan accepted an item",
+    Obstacle.TOO_FEW: "its error rate is below alpha, but the items are too few to show it",
+    Obstacle.ERROR_RATE: "its error rate is not below alpha; more labels would not change that",
+    Obstacle.RETRIEVAL_BUDGET: "it sends too many items past the first mode",
+}
+
+
+def _stopped(shortfall: Shortfall) -> str:
+    if shortfall.best_bound is None:
+        return "no rule at all"
+    counts = f"{shortfall.best_errors} errors of {shortfall.best_accepted} accepted"
+    return f"{counts}, upper bound {percent(shortfall.best_bound)}"
+
+
+def _labels(number: int | None) -> str:
+    if number is None:
+        return "more than anybody would label: the rate is all but alpha"
+    return f"about {number} in all, if that rule's error rate and coverage stay"
+
+
+def report_tables(report: Report, source: str = "") -> list[Table]:
+    """The whole in detail, and a row for each segment."""
+    title = f"Report on {source}" if source else "Report"
+    tables = [Table(title, ("", ""), tuple(_lines(report.whole)), _NOTES)]
+    if report.by is not None:
+        header = (report.by, "items", "accepted", "abstained", "failed", "coverage", "FDR")
+        rows = tuple((value, *_row(segment)) for value, segment in report.segments.items())
+        tables.append(Table(f"{title}, by {report.by}", header, rows, _NOTES))
+    return tables
+
+
+_NOTES = ("Intervals are exact (Clopper-Pearson), two-sided, 95 %.",)
+
+
+def _row(segment: Segment | Insufficient) -> tuple[str, ...]:
+    if isinstance(segment, Insufficient):
+        return (str(segment.have), f"insufficient: need {segment.need}", "", "", "", "")
+    counted = (segment.items, segment.accepted, segment.abstained, segment.failed)
+    return (*map(str, counted), percent(segment.coverage.value), short_rate(segment.fdr))
+
+
+def _lines(s: Segment) -> list[tuple[str, str]]:
+    lines = [("items", str(s.items)), ("accepted", str(s.accepted))]
+    lines += [(f"  in {mode}", str(count)) for mode, count in s.accepted_by.items()]
+    lines.append(("abstained", str(s.abstained)))
+    lines += [(f"  {reason}", str(count)) for reason, count in s.abstained_by.items()]
+    lines.append(("failed", str(s.failed)))
+    lines += [(f"  {kind}", str(count)) for kind, count in s.failed_by.items()]
+    if s.undecided:
+        lines.append(("undecided", str(s.undecided)))
+    if s.uncertified:
+        lines.append(("uncertified", str(s.uncertified)))
+    return [
+        *lines,
+        ("modes asked", str(s.asked)),
+        ("coverage", rate_text(s.coverage)),
+        ("FDR", rate_text(s.fdr)),
+        ("agreement", rate_text(s.agreement)),
+    ]
+
+
+def sweep_table(sweep: Sweep) -> Table:
+    """Mean ± standard deviation over the splits, a row a risk level."""
+    rows = []
+    for row in sweep.summary():
+        undefined = row["n_undefined"]
+        fdr = UNDEFINED if row["fdr"] is None else f"{row['fdr']:.3f} ± {row['fdr_std'] or 0.0:.3f}"
+        rows.append(
+            (
+                f"{row['alpha']:g}",
+                f"{row['coverage']:.3f} ± {row['coverage_std']:.3f}",
+                fdr,
+                str(undefined),
+                f"{row['above_alpha']:.2f}",
+                *(f"{row[f'share_{mode}']:.3f}" for mode in sweep.modes),
+            )
+        )
+    return Table(
+        f"Coverage and test FDR: {sweep.description}",
+        (
+            "alpha",
+            "coverage",
+            "test FDR",
+            "undefined",
+            "FDR > alpha",
+            *(f"by {m}" for m in sweep.modes),
+        ),
+        tuple(rows),
+        (
+            "Mean ± standard deviation over splits. FDR over the splits that accepted anything; "
+            "'undefined' counts the others. 'FDR > alpha' is about the test half, not the true risk: "
+            "it may exceed delta where the promise holds.",
+        ),
+    )
+
+
+def plan_table(plan: LabelPlan) -> Table:
+    """Labels needed."""
+    rows = [("accepted items, no error among them", f"{plan.accepted_without_error}")]
+    if plan.error_rate is not None:
+        rate = percent(plan.error_rate)
+        none = (
+            "no number would do: the error rate is not below alpha"
+            if plan.error_rate >= plan.alpha
+            else "more than anybody would label: the rate is all but alpha"
+        )
+        rows += [
+            (f"accepted items, {rate} of them wrong", f"{plan.accepted or none}"),
+            (
+                f"accepted items to certify with probability {plan.power:g}, true error rate {rate}",
+                f"{plan.accepted_with_power or none}",
+            ),
+            (
+                f"labels to certify with probability {plan.power:g}, coverage {percent(plan.coverage)}",
+                f"{plan.labels_with_power or none}",
+            ),
+        ]
+    rows.append((f"labels, coverage {percent(plan.coverage)}", f"{plan.labels or 'none would do'}"))
+    return Table(
+        f"Labels needed for alpha = {plan.alpha:g}, delta = {plan.delta:g}",
+        ("", "fewest"),
+        tuple(rows),
+        ("For one rule fixed in advance; a search over rules takes somewhat more.",),
+    )
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())

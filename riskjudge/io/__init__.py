@@ -1,0 +1,1 @@
+"""Files: opening, replacing, appending; tables in and out."""

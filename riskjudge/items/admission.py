@@ -1,0 +1,165 @@
+"""Admission functions: when a candidate answer counts as right, given reference answers.
+
+The two string measures are those of question answering [1]_: both sides are normalised, and the
+best reference counts. Numbers written as words are left alone.
+
+References
+----------
+.. [1] P. Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
+   EMNLP 2016, arXiv:1606.05250.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from riskjudge.errors import InputError
+from riskjudge.items.item import Item
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+
+DEFAULT_THRESHOLD = 0.5
+"""The paper's threshold on token F1."""
+
+
+def normalise(text: str) -> str:
+    """Lower case, one Unicode form, no punctuation, no English articles, single spaces.
+
+    Examples
+    --------
+    >>> normalise("The  “Beatles”!"), normalise("Röntgen") == normalise("Ro\\u0308ntgen")
+    ('beatles', True)
+    """
+    text = unicodedata.normalize("NFKC", text).casefold()
+    kept = "".join(
+        c for c in text if unicodedata.category(c)[0] not in "P" and c not in "$+<=>^`|~"
+    )
+    return " ".join(_ARTICLES.sub(" ", kept).split())
+
+
+def exact_match(candidate: str, references: Sequence[str]) -> float:
+    """1 if the candidate equals a reference once both are normalised, else 0.
+
+    Examples
+    --------
+    >>> exact_match("the Beatles.", ["The Rolling Stones", "Beatles"])
+    1.0
+    """
+    said = normalise(candidate)
+    return float(any(said == normalise(reference) for reference in references))
+
+
+def token_f1(candidate: str, references: Sequence[str]) -> float:
+    """F1 of the tokens that the candidate shares with the best reference, in [0, 1].
+
+    Where one side has no token left, 1 if the other has none either, else 0.
+
+    Examples
+    --------
+    >>> round(token_f1("Wilhelm Röntgen", ["Wilhelm Conrad Röntgen"]), 3)
+    0.8
+    """
+    said = normalise(candidate).split()
+    return max((_f1(said, normalise(reference).split()) for reference in references), default=0.0)
+
+
+def _f1(said: Sequence[str], wanted: Sequence[str]) -> float:
+    if not said or not wanted:
+        return float(list(said) == list(wanted))
+    shared = sum((Counter(said) & Counter(wanted)).values())
+    return 2 * shared / (len(said) + len(wanted))
+
+
+MEASURES: Mapping[str, Callable[[str, Sequence[str]], float]] = {
+    "exact": exact_match,
+    "f1": token_f1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """One way to label items.
+
+    Parameters
+    ----------
+    kind
+        ``exact``, ``f1``, ``llm`` (a model compares with the references), or ``column`` (the label
+        that came with the item).
+    threshold
+        Of ``f1``: at or above it the candidate is right.
+
+    Examples
+    --------
+    >>> item = Item("q1", "Who?", ("Wilhelm Röntgen",), references=("Wilhelm Conrad Röntgen",))
+    >>> Admission.parse("f1").label(item), Admission.parse("f1:0.9").label(item)
+    (True, False)
+    >>> Admission.parse("bleu")
+    Traceback (most recent call last):
+    ...
+    riskjudge.errors.InputError: no label 'bleu'; there are exact, f1 (or f1:0.6, ...), llm, column
+    """
+
+    kind: str
+    threshold: float = DEFAULT_THRESHOLD
+
+    @classmethod
+    def parse(cls, text: str) -> Admission:
+        """From the form the command line takes: a kind, with ``:threshold`` for F1."""
+        kind, colon, number = text.strip().partition(":")
+        if kind not in ("exact", "f1", "llm", "column") or (colon and kind != "f1"):
+            raise InputError(
+                f"no label {text!r}; there are exact, f1 (or f1:0.6, say), llm, column"
+            )
+        if not colon:
+            return cls(kind)
+        try:
+            threshold = float(number)
+        except ValueError:
+            threshold = float("nan")
+        if not 0 < threshold <= 1:
+            raise InputError(f"the threshold of f1 lies in (0, 1], got {number!r}")
+        return cls(kind, threshold)
+
+    @property
+    def name(self) -> str:
+        """The kind, with its threshold where that is not the usual one."""
+        usual = self.threshold == DEFAULT_THRESHOLD
+        return self.kind if usual else f"{self.kind}_{self.threshold:g}"
+
+    def label(self, item: Item) -> bool | None:
+        """Whether the item's one response is right; None where nothing says so.
+
+        Raises
+        ------
+        InputError
+            If the label is a model's, which has to be asked, or the item is a pair.
+        """
+        if len(item.responses) != 1:
+            raise InputError(f"item {item.id!r} is a pair; admission takes one response")
+        if self.kind == "column":
+            return item.label if isinstance(item.label, bool) else None
+        if self.kind not in MEASURES:
+            raise InputError("an LLM evaluator's label comes from asking it")
+        if not item.references or not item.has_body:
+            return None
+        return MEASURES[self.kind](item.responses[0], item.references) >= self.threshold
+
+
+def admissions(texts: Iterable[str]) -> list[Admission]:
+    """Several ways to label, each once, in the order given.
+
+    Examples
+    --------
+    >>> [way.name for way in admissions(["f1,exact", "f1:0.8"])]
+    ['f1', 'exact', 'f1_0.8']
+    """
+    found = [Admission.parse(part) for text in texts for part in text.split(",") if part.strip()]
+    names = [way.name for way in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"the label {name!r} is asked for twice")
+    return found

@@ -1,0 +1,283 @@
+"""From items and judges to a labelled trace, and to decisions that ask no more than they must."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.verdict import BooleanVerdict, Verdict
+from riskjudge.errors import InputError, OperationalError
+from riskjudge.items.admission import Admission
+from riskjudge.items.item import Item
+from riskjudge.judges.model import ModelJudge, SelfEvaluatingJudge, measure_of
+from riskjudge.judges.run import run_into_ledger
+from riskjudge.ledger.rows import Row
+from riskjudge.ledger.traces import to_trace
+from riskjudge.ledger.writer import LedgerWriter
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from riskjudge.gate import Router, SelectiveGate
+    from riskjudge.gate.outcomes import Outcomes
+
+AnyModelJudge = ModelJudge | SelfEvaluatingJudge
+Report = Callable[[int], None]
+_CELLS: Mapping[str, Any] = {"v": "Int64", "u": "float64", "why": "object"}
+
+
+def labelled(items: Iterable[Item], ways: Sequence[Admission]) -> list[Item]:
+    """The items with the label of the first way that needs no model; as they came if there is none.
+
+    Raises
+    ------
+    InputError
+        If that way labels no item at all.
+    """
+    items = list(items)
+    way = next((way for way in ways if way.kind != "llm"), None)
+    if way is None:
+        return items
+    found = [replace(item, label=way.label(item)) for item in items]
+    if all(item.label is None for item in found):
+        needs = "a label" if way.kind == "column" else "a reference answer"
+        raise InputError(f"no item has {needs}, which the label {way.name!r} needs")
+    return found
+
+
+def arm_of(judge: Any) -> str:
+    """How a ledger's arm is named: ``judge/mode``."""
+    return f"{judge.name}/{judge.mode}"
+
+
+def refuse_other_questions(rows: Iterable[Row], judges: Sequence[AnyModelJudge]) -> None:
+    """Refuse to go on with a ledger whose answers are answers to another question.
+
+    Raises
+    ------
+    InputError
+        If an answer in it came from another version of a prompt, other evidence or another score
+        than its judge would use now.
+    """
+    identities = {arm_of(judge): judge.identity for judge in judges}
+    for row in rows:
+        now = identities.get(f"{row.judge}/{row.mode}")
+        if now is None or not isinstance(row.outcome, Verdict):
+            continue
+        # An answer without a score named is one from the tokens; the rest is there or unknown.
+        then_said = {"score": None, **row.disclosure}
+        for name in ("prompt", "first_prompt", "model", "retriever", "k", "score"):
+            then = then_said.get(name)
+            if name in then_said and then != now.get(name):
+                raise InputError(
+                    f"the ledger's row {row.id!r} was answered with the {name} {then!r}, and now it "
+                    f"is {now.get(name)!r}; write to another output, or restore what changed"
+                )
+
+
+def trace_table(
+    rows: Iterable[Row], judges: Sequence[AnyModelJudge], items: Sequence[Item]
+) -> pd.DataFrame:
+    """The trace's table: items in their own order, a mode for each judge in theirs.
+
+    The order in which rows were stored does not show. Items without a body are left out; an item
+    that a judge was not asked about has empty cells.
+
+    Raises
+    ------
+    OperationalError
+        If a judge gave verdicts, and not one with a confidence.
+    """
+    import pandas as pd
+
+    by_arm: dict[str, dict[str, Row]] = {arm_of(judge): {} for judge in judges}
+    for row in rows:
+        by_arm.get(f"{row.judge}/{row.mode}", {})[row.subject] = row
+    asked = [item for item in items if item.has_body]
+    ids = [item.id for item in asked]
+    data: dict[str, Any] = {
+        "item_id": ids,
+        "label": pd.array([_code(item.label) for item in asked], dtype="Int64"),
+    }
+    for number, judge in enumerate(judges, start=1):
+        arm = arm_of(judge)
+        found = [by_arm[arm][name] for name in ids if name in by_arm[arm]]
+        _require_confidence(arm, found)
+        cells = _cells(found, arm, measure_of(judge))
+        for name, kind in _CELLS.items():
+            if name in cells:
+                data[f"{name}{number}"] = pd.array(list(cells[name].reindex(ids)), dtype=kind)
+            elif name != "why":
+                data[f"{name}{number}"] = pd.Series([None] * len(ids), dtype=kind)
+    if any(item.group is not None for item in asked):
+        data["group"] = [item.group or item.id for item in asked]
+    if any(item.subset is not None for item in asked):
+        data["subset"] = [item.subset for item in asked]
+    for name in dict.fromkeys(name for item in asked for name in item.extra):
+        # What the trace itself says goes before what an item brings under the same name.
+        data.setdefault(name, [item.extra.get(name) for item in asked])
+    return pd.DataFrame(data)
+
+
+def _cells(rows: Sequence[Row], arm: str, measure: str) -> Mapping[str, pd.Series]:
+    if not rows:
+        return {}
+    # Labels come from the items: stored rows may carry those of an earlier call.
+    frame = to_trace([replace(row, label=None) for row in rows], [arm], measure).to_frame()
+    frame = frame.set_index("item_id")
+    return {name: frame[f"{name}1"] for name in _CELLS if f"{name}1" in frame.columns}
+
+
+def _require_confidence(arm: str, rows: Sequence[Row]) -> None:
+    verdicts = [row for row in rows if isinstance(row.outcome, Verdict)]
+    if verdicts and all(row.confidence is None for row in verdicts):
+        why = verdicts[0].disclosure.get("confidence_missing", "none given")
+        raise OperationalError(
+            f"{arm}: {len(verdicts)} verdicts, none with a confidence ({why}), so there is nothing "
+            "to calibrate. Use --score samples, or the mode verbalised"
+        )
+
+
+def add_labels(
+    frame: pd.DataFrame,
+    items: Sequence[Item],
+    ways: Sequence[Admission],
+    evaluations: Mapping[str, Row],
+) -> None:
+    """Put a column for each way to label into a trace's table; the first way is its ``label``.
+
+    Parameters
+    ----------
+    evaluations
+        Rows of the LLM evaluator by item; one that failed leaves no label.
+    """
+    import pandas as pd
+
+    by_id = {item.id: item for item in items}
+    for number, way in enumerate(ways):
+        if way.kind == "llm":
+            values = [_verdict_of(evaluations.get(name)) for name in frame["item_id"]]
+        else:
+            values = [way.label(by_id[name]) for name in frame["item_id"]]
+        column = pd.array([_code(value) for value in values], dtype="Int64")
+        if number == 0:
+            frame["label"] = column
+        if len(ways) > 1:
+            frame[f"label_{way.name}"] = column
+
+
+def _verdict_of(row: Row | None) -> bool | None:
+    return row.outcome.value if row and isinstance(row.outcome, BooleanVerdict) else None
+
+
+def _code(label: object) -> int | None:
+    return int(label) if isinstance(label, bool) else None
+
+
+@dataclass(frozen=True, eq=False)
+class LazyRun:
+    """Decisions, and what they took.
+
+    Attributes
+    ----------
+    outcomes
+        What became of each item.
+    asked
+        Items that each mode was asked about, by its name in the gate.
+    n_items
+        Items with a body.
+    """
+
+    outcomes: Outcomes
+    asked: Mapping[str, int]
+    n_items: int
+
+    @property
+    def saved(self) -> Mapping[str, int]:
+        """Judgements that each mode was spared."""
+        return {mode: self.n_items - asked for mode, asked in self.asked.items()}
+
+
+def run_lazily(
+    gate: Router | SelectiveGate,
+    judges: Sequence[AnyModelJudge],
+    items: Sequence[Item],
+    ledger: LedgerWriter,
+    *,
+    workers: int = 1,
+    report: Callable[[str, int], Report] = lambda mode, total: lambda done: None,
+) -> LazyRun:
+    """Decide items with a gate, asking each mode only about what no earlier mode was accepted on.
+
+    A mode without a threshold is never asked; a gate that accepts nothing asks nobody.
+
+    Parameters
+    ----------
+    gate
+        Fitted or not.
+    judges
+        One for each of the gate's modes, in its order.
+    items
+        What to decide.
+    ledger
+        Keeps the judgements; one that holds some already is gone on with.
+    workers
+        Judgements under way at once.
+    report
+        Given a mode and the number of its items, returns what is told the number done.
+
+    Raises
+    ------
+    InputError
+        If there are more or fewer judges than modes, or the gate knows them in another order.
+    """
+    named = tuple(judge.mode for judge in judges)
+    modes = gate.modes_ if gate.fitted else named
+    # A gate may call its modes what it likes (mode1); the same names must mean the same.
+    if len(modes) != len(named) or (set(modes) & set(named) and modes != named):
+        raise InputError(
+            f"the gate was fitted on {len(modes)} modes ({', '.join(modes)}), and there are "
+            f"{len(named)} ({', '.join(named)}); name the gate's own, in its order"
+        )
+    waiting = [item for item in items if item.has_body]
+    if not waiting:
+        raise InputError("no item has a body; there is nothing to decide")
+    refuse_other_questions(ledger.rows, judges)
+    n_items, asked = len(waiting), dict.fromkeys(modes, 0)
+
+    def decide() -> Outcomes:
+        return gate.decide(_trace(trace_table(ledger.rows, judges, items), modes))
+
+    for k in _order(gate, len(modes)):
+        asked[modes[k]] = len(waiting)
+        progress = report(modes[k], len(waiting))
+        run_into_ledger([judges[k]], waiting, ledger, workers=workers, report=progress)
+        outcomes = decide()
+        accepted = set(outcomes.item_id[outcomes.accepted])
+        waiting = [item for item in waiting if item.id not in accepted]
+        if not waiting:
+            break
+    return LazyRun(decide(), asked, n_items)
+
+
+def _order(gate: Router | SelectiveGate, n_modes: int) -> list[int]:
+    """The modes that have to be asked, in order."""
+    from riskjudge.gate.outcomes import used_modes
+
+    if not gate.fitted:
+        return [] if gate.unfitted == "abstain" else [0]
+    thresholds = gate.thresholds_
+    if thresholds is None:
+        return []
+    used = used_modes(thresholds.reshape(n_modes, -1))
+    return [k for k in range(n_modes) if used[k]]
+
+
+def _trace(frame: pd.DataFrame, modes: Sequence[str]) -> Trace:
+    columns = [
+        ModeColumns(mode, f"v{n}", f"u{n}", f"why{n}" if f"why{n}" in frame.columns else None)
+        for n, mode in enumerate(modes, start=1)
+    ]
+    return Trace.from_frame(frame, modes=columns, source="the judgements")
