@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
@@ -15,7 +14,7 @@ from typer.testing import CliRunner
 
 import riskjudge
 from riskjudge import InputError, Router, Trace
-from riskjudge.cli import monitor
+from riskjudge.cli import app
 from riskjudge.io.tables import write_table
 from riskjudge.monitor import DriftAnswer, RiskAlarm, check_drift
 from riskjudge.monitor.alarm import log_fortune
@@ -327,8 +326,6 @@ class TestAlarm:
 class TestCommandLine:
     @pytest.fixture
     def run(self):
-        app = typer.Typer()
-        monitor.register(app)
         return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
 
     @pytest.fixture

@@ -5,13 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from riskjudge import InputError, Router, SelectiveGate, Trace, binomial, counts, load_gate
 from riskjudge.calibration import FixedSequence, Portfolio, Sample, Target
 from riskjudge.calibration.plan import retrieval_calls, run_family
-from riskjudge.cli import calibrating
+from riskjudge.cli import app
 from riskjudge.io.tables import write_table
 
 
@@ -106,8 +105,6 @@ class TestRetrievalBudget:
         sample = draw(1500, np.random.default_rng(5))
         frame = trace_of(sample).to_frame()
         write_table(frame, tmp_path / "trace.csv")
-        app = typer.Typer()
-        calibrating.register(app)
         arguments = ["calibrate", str(tmp_path / "trace.csv"), "--alpha", "0.15", "--json"]
         arguments += ["--max-retrieval", "0.4", "-o", str(tmp_path / "gate.json")]
         done = CliRunner().invoke(app, arguments)
@@ -134,8 +131,6 @@ class TestPathOnTheCommandLine:
         for name, seed in (("there", 0), ("here", 1)):
             frame = trace_of(draw(900, np.random.default_rng(seed))).to_frame()
             write_table(frame.assign(item_id=name + frame["item_id"]), tmp_path / f"{name}.csv")
-        app = typer.Typer()
-        calibrating.register(app)
 
         def calibrate(*arguments):
             shared = ["calibrate", "--alpha", "0.15", "--json"]

@@ -15,15 +15,20 @@ import typer
 from riskjudge.cli import (
     agreement,
     audit,
-    calibrating,
-    deciding,
+    calibrate,
+    check,
+    decide,
     demo,
     evidence,
     judging,
     modelling,
-    monitor,
+    plan,
     plot,
+    report,
     reproduce,
+    sql,
+    sweep,
+    watch,
 )
 from riskjudge.errors import OperationalError, RiskJudgeError
 
@@ -56,10 +61,15 @@ def _options(
 
 for _commands in (
     demo,
-    calibrating,
-    deciding,
+    calibrate,
+    sweep,
+    plan,
+    decide,
+    report,
+    sql,
     plot,
-    monitor,
+    check,
+    watch,
     audit,
     reproduce,
     modelling,

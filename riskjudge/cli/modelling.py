@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from riskjudge.cli import options
-from riskjudge.cli.deciding import By, Floor, GateFile
 from riskjudge.cli.judging import print_census
 from riskjudge.cli.model_options import ModelOptions, open_judges, with_model_options
+from riskjudge.cli.options import By, Floor, GateFile
 from riskjudge.errors import InputError, OperationalError
 
 if TYPE_CHECKING:

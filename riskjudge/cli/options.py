@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 TraceFile = Annotated[
     Path, typer.Argument(metavar="TRACE", help="CSV, JSONL or Parquet, one row an item.")
 ]
+GateFile = Annotated[Path, typer.Argument(metavar="GATE", help="JSON, written by calibrate.")]
+By = Annotated[str | None, typer.Option(help="Report each value of this column too.")]
+Floor = Annotated[int, typer.Option(help="Segments of fewer items are insufficient.")]
 Modes = Annotated[
     list[str] | None,
     typer.Option(

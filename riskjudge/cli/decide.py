@@ -1,4 +1,4 @@
-"""``riskjudge decide``, ``report`` and ``sql``: a fitted gate at work."""
+"""``riskjudge decide``: apply a fitted gate."""
 
 from __future__ import annotations
 
@@ -13,26 +13,20 @@ if TYPE_CHECKING:
     from riskjudge.data.trace import Trace
     from riskjudge.gate import Router, SelectiveGate
 
-By = Annotated[str | None, typer.Option(help="Report each value of this column too.")]
-Floor = Annotated[int, typer.Option(help="Segments of fewer items are insufficient.")]
-GateFile = Annotated[Path, typer.Argument(metavar="GATE", help="JSON, written by calibrate.")]
-
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
+    """Add the command to the application."""
     app.command("decide")(decide)
-    app.command("report")(report)
-    app.command("sql")(sql)
 
 
 def decide(
-    gate: GateFile,
+    gate: options.GateFile,
     trace: options.TraceFile,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Outcomes: .csv, .jsonl or .parquet.")
     ] = None,
-    by: By = None,
-    floor: Floor = 30,
+    by: options.By = None,
+    floor: options.Floor = 30,
     modes: options.Modes = None,
     item_id: options.ItemId = "item_id",
     label: options.Label = "label",
@@ -71,35 +65,3 @@ def _saw(gate: Router | SelectiveGate, trace: Trace) -> bool:
     """Whether the gate was calibrated on the labelled items of the trace."""
     labelled = trace.select(gate.modes_).rows(trace.labelled)
     return len(labelled) > 0 and labelled.fingerprint() == gate.fingerprint_
-
-
-def report(
-    outcomes: Annotated[Path, typer.Argument(metavar="OUTCOMES", help="Written by decide.")],
-    by: By = None,
-    floor: Floor = 30,
-    as_json: options.AsJson = False,
-    form: options.Format = "terminal",
-) -> None:
-    """Coverage, FDR and every abstention, from outcomes with or without labels."""
-    from riskjudge.evaluation import summarize
-    from riskjudge.evaluation.render import report_tables
-    from riskjudge.gate.outcomes import read_outcomes
-
-    summary = summarize(read_outcomes(outcomes), by=by, floor=floor)
-    if as_json:
-        options.print_json(summary.to_dict())
-    else:
-        for printed in report_tables(summary, str(outcomes)):
-            options.show(printed, form)
-
-
-def sql(
-    gate: GateFile,
-    value: Annotated[
-        str, typer.Option(help="mode: who accepts; verdict: what was accepted.")
-    ] = "mode",
-) -> None:
-    """Print a gate's routing rule as an SQL CASE expression."""
-    from riskjudge.gate import load_gate
-
-    typer.echo(load_gate(gate).to_sql(value))

@@ -1,0 +1,96 @@
+"""``riskjudge calibrate``: from labels to a certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from riskjudge.cli import options
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("calibrate")(calibrate)
+
+
+def calibrate(
+    trace: options.TraceFile,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the gate goes, JSON.")
+    ] = None,
+    alpha: options.Alpha = 0.1,
+    delta: options.Delta = 0.05,
+    procedure: options.ProcedureName = None,
+    settings: options.ProcedureOptions = None,
+    path: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="GATE",
+            help="Test the sequence of a gate fitted on other items, in place of a procedure: an order "
+            "that costs no labels.",
+        ),
+    ] = None,
+    pool: Annotated[
+        Path | None,
+        typer.Option(
+            help="Further items without labels, independent of the labelled ones; the items still to "
+            "be judged will do."
+        ),
+    ] = None,
+    by_verdict: options.ByVerdict = False,
+    max_retrieval: options.MaxRetrieval = None,
+    only: options.Only = None,
+    modes: options.Modes = None,
+    item_id: options.ItemId = "item_id",
+    label: options.Label = "label",
+    group: options.Group = None,
+    groups: options.Groups = "refuse",
+    where: options.Where = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    form: options.Format = "terminal",
+) -> None:
+    """Calibrate a gate on labelled verdicts and print its certificate.
+
+    Exit code 0: certified. 1: nothing certifies (the gate written then accepts nothing).
+    """
+    from riskjudge.evaluation.render import certificate_table
+
+    table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
+    more = None
+    if pool is not None:
+        more = options.load_trace(pool, table.columns, item_id=item_id, group=group, where=where)
+    gate = options.make_gate(
+        table,
+        alpha=alpha,
+        delta=delta,
+        procedure=options.procedure_from(procedure, settings),
+        by_verdict=by_verdict,
+        groups=groups,
+        max_retrieval=max_retrieval,
+        only=only,
+        seed=seed,
+        path=path,
+    ).fit(table, more)
+    if output is not None:
+        gate.save(output)
+    certificate = gate.certificate_
+    if as_json:
+        from riskjudge.gate.document import gate_to_dict
+
+        options.print_json(gate_to_dict(gate))
+    else:
+        options.show(certificate_table(certificate, str(trace)), form)
+        if certificate.n_reserved and gate.n_pool_ == 0:
+            typer.echo(
+                "note: no unlabelled items were given; --pool, or rows without a label, would place "
+                "the thresholds better",
+                err=True,
+            )
+        for note in gate.notes_:
+            typer.echo(f"note: {note}", err=True)
+        if output is not None:
+            typer.echo(f"gate written to {output}", err=True)
+    raise typer.Exit(0 if certificate.certified else 1)

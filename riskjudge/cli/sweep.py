@@ -1,0 +1,75 @@
+"""``riskjudge sweep``: calibrate and test over many random splits."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from riskjudge.cli import options
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("sweep")(sweep)
+
+
+def sweep(
+    trace: options.TraceFile,
+    alphas: Annotated[
+        str, typer.Option(help="Risk levels, with commas between them.")
+    ] = "0.05,0.10,0.15,0.20,0.25,0.30,0.35,0.40,0.45,0.50,0.55,0.60",
+    splits: Annotated[int, typer.Option(help="Random splits.")] = 100,
+    share: Annotated[
+        float, typer.Option(help="Share of the labelled items to calibrate on.")
+    ] = 0.5,
+    delta: options.Delta = 0.05,
+    procedure: options.ProcedureName = None,
+    settings: options.ProcedureOptions = None,
+    by_verdict: options.ByVerdict = False,
+    max_retrieval: options.MaxRetrieval = None,
+    only: options.Only = None,
+    modes: options.Modes = None,
+    item_id: options.ItemId = "item_id",
+    label: options.Label = "label",
+    group: options.Group = None,
+    groups: options.Groups = "refuse",
+    where: options.Where = None,
+    seed: options.Seed = 0,
+    jobs: Annotated[int, typer.Option(help="Parallel jobs; -1 for one a core.")] = -1,
+    as_json: options.AsJson = False,
+    form: options.Format = "terminal",
+) -> None:
+    """Calibrate and test over many random splits, at many risk levels (the paper's protocol)."""
+    from riskjudge.evaluation.render import sweep_table
+    from riskjudge.evaluation.splits import sweep as run
+
+    table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
+    gate = options.make_gate(
+        table,
+        alpha=0.1,
+        delta=delta,
+        procedure=options.procedure_from(procedure, settings),
+        by_verdict=by_verdict,
+        groups=groups,
+        max_retrieval=max_retrieval,
+        only=only,
+        seed=seed,
+    )
+    with options.progress_bar("splits", splits) as progress:
+        result = run(
+            table,
+            gate,
+            alphas=options.levels(alphas),
+            splits=splits,
+            calibration_share=share,
+            seed=seed,
+            n_jobs=jobs,
+            progress=progress,
+        )
+    if as_json:
+        options.print_json(
+            {"source": str(trace), "description": result.description, "levels": result.summary()}
+        )
+    else:
+        options.show(sweep_table(result), form)
