@@ -27,6 +27,7 @@ from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.errors import InputError
 
 _MANY = 1000
+_LARGEST = 2**31 - 1  # the largest sample that the exact test computes
 _SMALLEST = 1e-6  # below it the counts that could certify no longer fit an exact computation
 
 
@@ -97,12 +98,18 @@ def certifies(errors: ArrayLike, accepted: ArrayLike, alpha: float, delta: float
         return np.asarray(p_value(w, m, alpha) <= delta)
     w, m, shape = w.ravel(), m.ravel(), w.shape
     # Chernoff's bound decides most of many counts: P(Bin(m, alpha) <= w) <= exp(-m KL(w/m, alpha))
-    # for w < m alpha, while it is at least 1/2 from there on. The rest is computed.
-    below = w < m * alpha
-    exponent = special.rel_entr(w, m * alpha) + special.rel_entr(m - w, m * (1.0 - alpha))
-    passed = below & (exponent > -np.log(delta) * (1.0 + 1e-9))
-    open_ = np.flatnonzero(below & ~passed)
-    passed[open_] = p_value(w[open_], m[open_], alpha) <= delta
+    # with KL(p, alpha) >= (alpha - p)^2 / (2 alpha) for p < alpha, while it is at least 1/2 from
+    # m alpha errors on. The rest is computed.
+    short = m * alpha
+    enough = short * (-2.0 * math.log(delta) * (1.0 + 1e-9))
+    short -= w
+    passed = short > 0.0
+    open_ = passed.copy()
+    short *= short
+    passed &= short > enough
+    open_ &= ~passed
+    undecided = np.flatnonzero(open_)
+    passed[undecided] = p_value(w[undecided], m[undecided], alpha) <= delta
     return np.asarray(passed.reshape(shape))
 
 
@@ -218,7 +225,9 @@ def min_accepted(alpha: float, delta: float, errors: int = 0) -> int:
 def first_certifying(w: IntArray, alpha: float, delta: float) -> IntArray:
     """Smallest m with ``P(Bin(m, alpha) <= w) <= delta`` for each error count w.
 
-    The normal approximation gives a guess; the exact test brackets it and bisects the rest.
+    m is the quantile of the trial at which error ``w + 1`` falls (negative binomial). Its
+    Cornish-Fisher expansion is a guess, mostly right or off by one; the exact test brackets it and
+    bisects the rest.
 
     Examples
     --------
@@ -232,14 +241,21 @@ def first_certifying(w: IntArray, alpha: float, delta: float) -> IntArray:
     def passes(m: IntArray) -> BoolArray:
         return np.asarray(special.bdtr(w.astype(np.float64), m, alpha) <= delta)
 
-    spread = special.ndtri(1.0 - delta) * math.sqrt(alpha * (1.0 - alpha)) if delta > 1e-16 else 0.0
-    root = (spread + np.sqrt(spread**2 + 4.0 * alpha * (w + 1.0))) / (2.0 * alpha)
-    low = np.maximum(np.floor(root**2).astype(np.int64), w)
+    r = w + 1.0
+    z = -special.ndtri(max(delta, 1e-16))  # further out the expansion leads astray
+    skew = (2.0 - alpha) / np.sqrt(r * (1.0 - alpha))
+    kurtosis = (6.0 + alpha**2 / (1.0 - alpha)) / r
+    at = z + (z**2 - 1.0) * skew / 6.0 + (z**3 - 3.0 * z) * kurtosis / 24.0
+    at -= (2.0 * z**3 - 5.0 * z) * skew**2 / 36.0
+    guess = (r + np.sqrt(r * (1.0 - alpha)) * at) / alpha
+    low = np.maximum(np.rint(guess).astype(np.int64) - 1, w)
     high = low + 1
     width = 1
     while not (ok := passes(high)).all():
         width *= 2
         low, high = np.where(ok, low, high), np.where(ok, high, high + width)
+        if high.max() > _LARGEST:
+            raise InputError(f"more than {_LARGEST:,} items would be needed at alpha = {alpha:g}")
     width = 1
     while (bad := passes(low) & (low > w)).any():  # m = w never certifies
         width *= 2
@@ -258,4 +274,4 @@ def _counts(errors: ArrayLike, accepted: ArrayLike) -> tuple[IntArray, IntArray]
             raise InputError(f"{name} must be integer counts, got dtype {values.dtype}")
     if np.any(w < 0) or np.any(w > m):
         raise InputError("error counts must satisfy 0 <= errors <= accepted")
-    return w.astype(np.int64), m.astype(np.int64)
+    return w.astype(np.int64, copy=False), m.astype(np.int64, copy=False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 from statsmodels.stats.proportion import proportion_confint
 
 from riskjudge import binomial
@@ -143,3 +143,26 @@ def test_p_values_of_a_true_null_are_valid():
         p = binomial.p_value(w, np.full(m + 1, m), alpha)
         mass = stats.binom.pmf(w, m, rate)
         assert all(mass[p <= x].sum() <= x + 1e-12 for x in p)
+
+
+@pytest.mark.parametrize("alpha", [0.001, 0.05, 0.3, 0.9])
+@pytest.mark.parametrize("delta", [1e-12, 0.01, 0.4])
+def test_many_counts_are_decided_as_each_alone(alpha, delta):
+    m = np.repeat(np.arange(1, 400), 30)
+    w = np.minimum(np.tile(np.arange(30), 399), m)
+    alone = special.bdtr(w.astype(float), m, alpha) <= delta
+    assert np.array_equal(binomial.certifies(w, m, alpha, delta), alone)
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 0.05, 0.3, 0.99])
+@pytest.mark.parametrize("delta", [1e-300, 1e-9, 0.05, 0.6, 0.999])
+def test_the_first_sample_that_certifies_is_the_first(alpha, delta):
+    w = np.unique(np.r_[np.arange(40), np.geomspace(1, 20_000, 30).astype(int)])
+    m = binomial.first_certifying(w, alpha, delta)
+    assert np.all(special.bdtr(w.astype(float), m, alpha) <= delta)
+    assert np.all((special.bdtr(w.astype(float), m - 1, alpha) > delta) | (m - 1 <= w))
+
+
+def test_a_sample_beyond_what_can_be_computed_is_refused():
+    with pytest.raises(InputError, match="more than 2,147,483,647 items would be needed"):
+        binomial.min_accepted(1e-6, 0.05, errors=30_000)

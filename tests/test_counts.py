@@ -136,3 +136,42 @@ def test_wrong_shapes_are_named():
         Plane(np.zeros((3, 1)), np.zeros((3, 1), bool))
     with pytest.raises(InputError, match=r"shape \(L, 2\)"):
         path_counts(np.zeros((3, 2)), np.zeros((3, 2), bool), np.zeros((4, 3)))
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        [0.2, 0.1, 0.2, np.nan, 0.0, -0.0, 5e-324],
+        [-0.2, 0.1, -0.2, np.nan, -0.0, 0.0, -5e-324],
+        [1e308, 1e-308, 1e308, 0.5, 0.5, 0.5, 0.5],
+        [np.nan] * 7,
+    ],
+)
+def test_every_threshold_of_any_sign_is_counted_as_by_hand(scores):
+    scores, errors = np.array(scores), np.array([1, 0, 0, 1, 1, 0, 1], bool)
+    counted = counts.threshold_counts(scores, errors)
+    distinct = np.unique(scores[~np.isnan(scores)])
+    assert np.array_equal(counted.thresholds.ravel(), distinct)
+    assert counted.accepted.tolist() == [np.sum(scores <= t) for t in distinct]
+    assert counted.errors.tolist() == [np.sum(errors[scores <= t]) for t in distinct]
+
+
+def test_scores_and_errors_are_not_changed_by_counting():
+    scores, errors = np.array([0.3, 0.1]), np.array([True, False])
+    counts.threshold_counts(scores, errors)
+    assert scores.tolist() == [0.3, 0.1]
+    assert errors.tolist() == [True, False]
+
+
+def test_a_long_path_over_two_modes_is_counted_as_vector_by_vector():
+    rng = np.random.default_rng(3)
+    scores = np.round(rng.random((300, 2)), 2)
+    scores[rng.random((300, 2)) < 0.1] = np.nan
+    errors = rng.random((300, 2)) < 0.3
+    path = np.round(rng.random((40, 2)), 2)  # in no order at all
+    path[rng.random((40, 2)) < 0.2] = counts.NONE
+    whole = counts.path_counts(scores, errors, path)
+    for i, vector in enumerate(path):
+        one = counts.path_counts(scores, errors, vector[None])
+        assert (whole.accepted[i], whole.errors[i]) == (one.accepted[0], one.errors[0])
+        assert whole.by_mode[i].tolist() == one.by_mode[0].tolist()
