@@ -39,8 +39,9 @@ from riskjudge.audit.truth import posterior_error
 from riskjudge.calibration import PROCEDURES, FixedSequence, Guarantee, Pointwise, Portfolio
 from riskjudge.calibration.paths import coverage_levels, quantile_path
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
-from riskjudge.calibration.procedure import PlannedProcedure, Procedure, Selection, nothing
+from riskjudge.calibration.procedure import PlannedProcedure, Planner, Procedure, Selector
 from riskjudge.calibration.sample import Sample
+from riskjudge.calibration.selection import Selection, nothing
 from riskjudge.cli import audit as command
 from riskjudge.counts import NONE
 from riskjudge.data.trace import Trace
@@ -138,12 +139,16 @@ class OrderedByTestedRows(PlannedProcedure):
 
     name: ClassVar[str] = "order_from_tested_rows"
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
+    def planner(self, sample: Sample, seed: int) -> Planner:
         levels = coverage_levels(0.25, 40)
         path = np.concatenate([quantile_path(sample.pool_scores, s, levels) for s in SPEEDS])
         seen = counts.path_counts(sample.scores, sample.errors, path)
-        p = binomial.p_value(seen.errors, seen.accepted, target.alpha)
-        return Plan((Family(sample, (Chain(path[np.argsort(p)], 1.0),)),))
+
+        def plan(target: Target) -> Plan:
+            p = binomial.p_value(seen.errors, seen.accepted, target.alpha)
+            return Plan((Family(sample, (Chain(path[np.argsort(p)], 1.0),)),))
+
+        return plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,11 +158,12 @@ class FullDeltaTwice(PlannedProcedure):
     name: ClassVar[str] = "full_delta_twice"
     share: float = 1.0
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
+    def planner(self, sample: Sample, seed: int) -> Planner:
         levels = coverage_levels(0.5, 20)
         alone = [(1.0, 0.0), (0.0, 1.0)]
         chains = [Chain(quantile_path(sample.pool_scores, s, levels), 1.0) for s in alone]
-        return Plan(tuple(Family(sample, (chain,), self.share) for chain in chains))
+        plan = Plan(tuple(Family(sample, (chain,), self.share) for chain in chains))
+        return lambda target: plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,10 +172,13 @@ class SplitTies(PlannedProcedure):
 
     name: ClassVar[str] = "split_ties"
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
+    def planner(self, sample: Sample, seed: int) -> Planner:
         raise NotImplementedError
 
-    def select(self, sample: Sample, target: Target, seed: int) -> Selection:
+    def selector(self, sample: Sample, seed: int) -> Selector:
+        return lambda target: self._choose(sample, target)
+
+    def _choose(self, sample: Sample, target: Target) -> Selection:
         order = np.argsort(sample.scores[:, 0], kind="stable")
         accepted = np.arange(50, sample.n + 1)
         wrong = np.cumsum(sample.errors[order, 0])[accepted - 1]

@@ -96,7 +96,7 @@ def test_expected_error_rate_of_the_batch(curves, levels, missing):
             draw(40, rng, curves, levels, missing),
             draw(60, rng, curves, levels, missing),
         )
-        chosen, _ = ConformalSelection()._select(joined(sample, batch), target(0.2), r)
+        chosen = ConformalSelection().prepare(joined(sample, batch), r).select(target(0.2))
         share.append(wrong_share(batch, chosen.thresholds))
     error = np.std(share) / np.sqrt(len(share))
     assert np.mean(share) <= 0.2 + 3 * error
@@ -128,7 +128,7 @@ def test_without_a_pool_the_quantity_named_is_controlled():
     rng = np.random.default_rng(2)
     ratio = []
     for r in range(600):
-        chosen, _ = ConformalSelection()._select(draw(60, rng), target(0.2), r)
+        chosen = ConformalSelection().prepare(draw(60, rng), r).select(target(0.2))
         if chosen.thresholds is None:
             ratio.append(0.0)
         else:
@@ -145,7 +145,7 @@ def test_a_single_calibration_often_exceeds_alpha():
     over = 0
     for r in range(200):
         sample = joined(draw(300, rng), draw(300, rng))
-        chosen, _ = ConformalSelection()._select(sample, target(0.2), r)
+        chosen = ConformalSelection().prepare(sample, r).select(target(0.2))
         over += chosen.thresholds is not None and 0.3 * chosen.thresholds[0] > 0.2
     assert 0.3 < over / 200 < 0.6
 

@@ -12,6 +12,7 @@ from riskjudge import counts
 from riskjudge.audit.scenarios import SCENARIOS, true_risk
 from riskjudge.calibration.certificate import Guarantee
 from riskjudge.calibration.plan import Chain, Plan, Target
+from riskjudge.calibration.procedure import Planner
 from riskjudge.calibration.procedures.hybrid import Hybrid
 from riskjudge.calibration.procedures.portfolio import Portfolio
 from riskjudge.calibration.sample import Sample
@@ -44,7 +45,7 @@ def test_shares_of_the_chains_sum_to_one(by_verdict, pool):
         sample = SCENARIOS["trivia"].draw(500, np.random.default_rng(0))
     if by_verdict:
         sample = sample.by_verdict()
-    plan = Hybrid().plan(sample, TARGET, seed=0)
+    plan = Hybrid().planner(sample, 0)(TARGET)
     (family,) = plan.families
     assert family.share == 1.0
     assert sum(chain.weight for chain in family.chains) == pytest.approx(1.0, abs=1e-12)
@@ -64,7 +65,7 @@ def test_the_plan_does_not_depend_on_the_tested_rows():
         sample.pool_scores,
         sample.pool_verdicts,
     )
-    first, second = (Hybrid().plan(s, TARGET, seed=3).families[0].chains for s in (sample, changed))
+    first, second = (Hybrid().planner(s, 3)(TARGET).families[0].chains for s in (sample, changed))
     for one, two in zip(first, second, strict=True):
         np.testing.assert_array_equal(one.path, two.path)
         assert one.weight == two.weight
@@ -127,12 +128,17 @@ def test_covers_more_than_the_portfolio():
 class Spendthrift(Hybrid):
     """Broken on purpose: every vector is tested at the full delta."""
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
-        plan = super().plan(sample, target, seed)
-        (family,) = plan.families
-        vectors = np.concatenate([chain.path for chain in family.chains])
-        chains = tuple(Chain(vector[None, :], 1.0) for vector in vectors)
-        return replace(plan, families=(replace(family, chains=chains),))
+    def planner(self, sample: Sample, seed: int) -> Planner:
+        valid = super().planner(sample, seed)
+
+        def plan(target: Target) -> Plan:
+            planned = valid(target)
+            (family,) = planned.families
+            vectors = np.concatenate([chain.path for chain in family.chains])
+            chains = tuple(Chain(vector[None, :], 1.0) for vector in vectors)
+            return replace(planned, families=(replace(family, chains=chains),))
+
+        return plan
 
 
 def violations(procedure: Hybrid, scenario: str, replicates: int) -> int:

@@ -11,10 +11,12 @@ from scipy import optimize, stats
 from riskjudge import binomial, counts
 from riskjudge.audit.scenarios import SCENARIOS, true_risk
 from riskjudge.calibration.learning.error_model import _Pair, fit_error_model
-from riskjudge.calibration.learning.foresight import best_start, foresee
 from riskjudge.calibration.learning.lattice import build_lattice
+from riskjudge.calibration.learning.ranking import rank_risks
+from riskjudge.calibration.learning.simulation import best_start, simulate_tests
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
-from riskjudge.calibration.procedures.learned import Learned, learn
+from riskjudge.calibration.procedure import Planner
+from riskjudge.calibration.procedures.learned import Learned
 from riskjudge.calibration.sample import Sample
 from riskjudge.errors import InputError
 
@@ -136,7 +138,7 @@ def test_foreseen_passes_have_the_binomial_share():
     draws = np.full((1000, 1, 256), 0.08)
     tolerated = binomial.max_errors(900, 0.1, 0.05)
     path = np.quantile(pool, [0.5, 1.0]).reshape(2, 1)
-    passes, coverage = foresee(pool, draws, path, tolerated, np.random.default_rng(1))
+    passes, coverage = simulate_tests(pool, draws, path, tolerated, np.random.default_rng(1))
     np.testing.assert_allclose(coverage, [0.5, 1.0], atol=1e-3)
     exact = stats.binom.cdf(tolerated[[450, 900]], [450, 900], 0.08)
     np.testing.assert_allclose(passes.mean(axis=1), exact, atol=0.1)  # 3 s.e. of 256 futures
@@ -182,7 +184,7 @@ def test_the_plan_does_not_depend_on_the_tested_rows(by_verdict):
     plans = []
     for variant in (sample, replaced(sample, taught, seed=1)):
         variant = variant.by_verdict() if by_verdict else variant
-        plans.append(Learned().plan(variant, TARGET, seed=5))
+        plans.append(Learned().planner(variant, 5)(TARGET))
     first, second = (plan.families[0].chains[0].path for plan in plans)
     np.testing.assert_array_equal(first, second)
     assert plans[0].families[0].sample.n + plans[0].n_reserved == 300
@@ -204,7 +206,7 @@ def test_too_few_labels_certify_nothing(n_modes, n):
 def test_modes_that_always_fail_certify_nothing():
     sample = invented(200, 2, seed=0, missing=1.0)
     assert not Learned().certify(sample, 0.2, 0.05).certified
-    assert Learned().plan(sample, TARGET, seed=0).n_hypotheses == 0
+    assert Learned().planner(sample, 0)(TARGET).n_hypotheses == 0
 
 
 @pytest.mark.parametrize("n_modes", [1, 2, 3, 4])
@@ -215,7 +217,7 @@ def test_any_number_of_modes_certifies(n_modes):
 
 def test_without_a_pool_the_reserved_rows_serve():
     sample = SCENARIOS["trivia"].draw(1000, np.random.default_rng(0))
-    plan = Learned(reserve=0.1).plan(sample, TARGET, seed=0)
+    plan = Learned(reserve=0.1).planner(sample, 0)(TARGET)
     reserved, _ = sample.reserve(0.1, 0)
     thresholds = plan.families[0].chains[0].path
     assert np.isin(thresholds[thresholds > counts.NONE], reserved.scores).all()
@@ -226,19 +228,19 @@ def test_without_a_pool_the_reserved_rows_serve():
 
 def test_column_thresholds_accept_what_the_risk_scores_accept():
     sample = with_pool("leaning", 1000, seed=0).by_verdict()
-    lesson = learn(sample.reserve(0.1, 0)[0], seed=0)
-    path = lesson.path(50, binomial.max_errors(900, 0.15, 0.05))
+    ranking = rank_risks(sample.reserve(0.1, 0)[0], seed=0)
+    path = ranking.path(50, binomial.max_errors(900, 0.15, 0.05))
     assert len(path) > 3
-    for vector, columns in zip(path, lesson.columns(path), strict=True):
+    for vector, columns in zip(path, ranking.columns(path), strict=True):
         mode = counts.route(sample.pool_scores, columns)
-        by_risk = counts.route(lesson.pool, vector)
+        by_risk = counts.route(ranking.pool, vector)
         np.testing.assert_array_equal(np.where(mode < 0, -1, mode // 2), by_risk)
 
 
 def test_classes_are_told_apart_by_labels_not_by_disagreements():
     sample = with_pool("leaning", 3000, seed=0).by_verdict()
-    lesson = learn(sample.reserve(0.3, 0)[0], seed=0)
-    risk = [np.nanmean(lesson.model.predict(sample.pool_scores)[:, column]) for column in range(4)]
+    ranking = rank_risks(sample.reserve(0.3, 0)[0], seed=0)
+    risk = [np.nanmean(ranking.model.predict(sample.pool_scores)[:, column]) for column in range(4)]
     np.testing.assert_allclose(risk, [0.09, 0.31, 0.05, 0.25], atol=0.04)
 
 
@@ -254,11 +256,15 @@ def test_classes_raise_the_coverage_where_the_judge_leans():
 class Peeking(Learned):
     """Broken on purpose: the order and the start are read off the tested labels."""
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
-        tolerated = binomial.max_errors(sample.n, target.alpha, target.delta)
+    def planner(self, sample: Sample, seed: int) -> Planner:
         lattice = build_lattice(sample.scores, sample.errors.astype(float))
-        path = lattice.frontier(sample.n, tolerated, self.steps)
-        return Plan((Family(sample, (Chain(path, 1.0),)),))
+
+        def plan(target: Target) -> Plan:
+            tolerated = binomial.max_errors(sample.n, target.alpha, target.delta)
+            path = lattice.frontier(sample.n, tolerated, self.steps)
+            return Plan((Family(sample, (Chain(path, 1.0),)),))
+
+        return plan
 
 
 def violations(procedure: Learned, scenario: str, replicates: int, n: int = 300) -> int:

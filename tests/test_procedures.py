@@ -412,7 +412,7 @@ def test_an_order_that_looks_at_the_tested_labels_breaks_it():
     """A plan must not see the labels: sort the portfolio's vectors by their p-values and it fails."""
 
     def certify(sample, alpha, delta):
-        planned = Portfolio().plan(sample, Target(alpha, delta), 0)
+        planned = Portfolio().planner(sample, 0)(Target(alpha, delta))
         path = np.concatenate([chain.path for chain in planned.families[0].chains])
         tallied = path_counts(sample.scores, sample.errors, path)
         order = np.argsort(binomial.p_value(tallied.errors, tallied.accepted, alpha))

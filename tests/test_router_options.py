@@ -53,7 +53,7 @@ class TestRetrievalBudget:
         certified = naive = 0
         for _ in range(600):
             sample = draw(300, rng, flat=0.02)
-            chosen = procedure.select(sample, Target(0.2, 0.1, self.BUDGET), 0)
+            chosen = procedure.prepare(sample, 0).select(Target(0.2, 0.1, self.BUDGET))
             certified += chosen.thresholds is not None
             naive += np.mean(sample.scores[:, 0] > 0.59) <= self.BUDGET
         assert certified / 600 <= 0.1 + 0.037
@@ -68,7 +68,7 @@ class TestRetrievalBudget:
         broken = certified = 0
         for r in range(250):
             sample = draw(400, rng, flat=flat, pool=300)
-            chosen = Portfolio(steps=20).select(sample, Target(0.15, 0.1, self.BUDGET), r)
+            chosen = Portfolio(steps=20).prepare(sample, r).select(Target(0.15, 0.1, self.BUDGET))
             if chosen.thresholds is None:
                 continue
             certified += 1
@@ -86,13 +86,13 @@ class TestRetrievalBudget:
         over = 0
         for r in range(40):
             sample = draw(400, rng, pool=300)
-            chosen = Portfolio(steps=20).select(sample, Target(0.15, 0.1), r)
+            chosen = Portfolio(steps=20).prepare(sample, r).select(Target(0.15, 0.1))
             over += self.true_calls(chosen.thresholds) > self.BUDGET
         assert over / 40 > 0.5
 
     def test_p_value_is_the_larger_of_the_two(self):
         sample = draw(500, np.random.default_rng(4))
-        path = FixedSequence(path=[[0.7, 0.9]]).plan(sample, Target(0.15, 0.05), 0)
+        path = FixedSequence(path=[[0.7, 0.9]]).planner(sample, 0)(Target(0.15, 0.05))
         tested = run_family(path.families[0], Target(0.15, 0.05, 0.4))
         calls = int(retrieval_calls(tested.counts, sample)[0])
         assert calls == np.count_nonzero(sample.scores[:, 0] > 0.7)
@@ -154,7 +154,7 @@ class TestObjectives:
         target = Target(0.15, 0.05)
         procedure = Portfolio(objective="cheapest", min_coverage=wanted)
         certificate = procedure.certify(sample, 0.15, 0.05)
-        tested = run_family(procedure.plan(sample, target, 0).families[0], target)
+        tested = run_family(procedure.planner(sample, 0)(target).families[0], target)
         calls = retrieval_calls(tested.counts, sample)[tested.rejected]
         reached = tested.counts.accepted[tested.rejected] >= wanted * sample.n
         first, second = certificate.thresholds.values()
@@ -175,7 +175,9 @@ class TestObjectives:
         procedure = Portfolio(objective="cheapest", min_coverage=0.3, steps=20)
         rng = np.random.default_rng(1)
         broken = sum(
-            procedure.select(draw(300, rng, flat=0.155, pool=200), Target(0.15, 0.1), r).thresholds
+            procedure.prepare(draw(300, rng, flat=0.155, pool=200), r)
+            .select(Target(0.15, 0.1))
+            .thresholds
             is not None
             for r in range(300)
         )
@@ -206,8 +208,8 @@ class TestDependentRows:
             assert one_each.n == 120
             everything = Sample(trace.scores, trace.verdicts, trace.labels, trace.modes)
             target = Target(0.15, 0.1)
-            sampled += procedure.select(one_each, target, r).thresholds is not None
-            naive += procedure.select(everything, target, r).thresholds is not None
+            sampled += procedure.prepare(one_each, r).select(target).thresholds is not None
+            naive += procedure.prepare(everything, r).select(target).thresholds is not None
         assert sampled / 150 <= 0.1 + 0.073
         assert naive / 150 > 0.1 + 0.1
 

@@ -19,8 +19,8 @@ from riskjudge.calibration import (
     Target,
 )
 from riskjudge.calibration.learning.lattice import build_lattice
+from riskjudge.calibration.make_certificate import MOST_KEPT
 from riskjudge.calibration.plan import run_family
-from riskjudge.calibration.procedure import MOST_KEPT
 from riskjudge.calibration.procedures.holm_grid import quantile_grid
 from riskjudge.calibration.procedures.split_fixed_sequence import _smoothed
 
@@ -47,7 +47,7 @@ def with_pool(sample, pool):
 
 def certified(procedure, sample, seed=0):
     """Whether anything is certified at alpha = .15, delta = .1 (no certificate drawn up: quick)."""
-    return procedure.select(sample, Target(0.15, 0.1), seed).thresholds is not None
+    return procedure.prepare(sample, seed).select(Target(0.15, 0.1)).thresholds is not None
 
 
 def trace_of(sample, first="i"):
@@ -62,7 +62,7 @@ class TestHolmGrid:
     def test_rejects_what_statsmodels_rejects(self, seed):
         sample = with_pool(draw(500, seed), draw(300, seed + 50))
         target = Target(0.15, 0.1)
-        plan = HolmGrid(steps=6).plan(sample, target, 0)
+        plan = HolmGrid(steps=6).planner(sample, 0)(target)
         tested = run_family(plan.families[0], target)
         p = binomial.p_value(tested.counts.errors, tested.counts.accepted, 0.15)
         expected = multipletests(p, alpha=0.1, method="holm")[0]
@@ -95,12 +95,12 @@ class TestSplitFixedSequence:
     def test_the_sequence_does_not_know_the_tested_labels(self):
         sample = draw(800, 3)
         target = Target(0.15, 0.05)
-        plan = SplitFixedSequence().plan(sample, target, seed=1)
+        plan = SplitFixedSequence().planner(sample, 1)(target)
         tested = {tuple(row) for row in plan.families[0].sample.scores}
         inside = np.array([tuple(row) in tested for row in sample.scores])
         labels = np.where(inside, 1 - sample.labels, sample.labels)
         turned = Sample(sample.scores, sample.verdicts, labels, sample.modes)
-        again = SplitFixedSequence().plan(turned, target, seed=1)
+        again = SplitFixedSequence().planner(turned, 1)(target)
         np.testing.assert_array_equal(
             plan.families[0].chains[0].path, again.families[0].chains[0].path
         )

@@ -13,6 +13,7 @@ from riskjudge._typing import FloatArray
 from riskjudge.audit import Population, worlds_named
 from riskjudge.calibration import Guarantee, PlannedProcedure, Sample, Target
 from riskjudge.calibration.plan import Chain, Family, Plan
+from riskjudge.calibration.procedure import Planner
 from riskjudge.counts import NONE
 
 GRID = 100
@@ -32,9 +33,12 @@ class Oracle(PlannedProcedure):
     guarantee: ClassVar[Guarantee] = Guarantee.HIGH_PROBABILITY
     world: str
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
-        path = _path(self.world, sample.n, target.alpha, target.delta)
-        return Plan((Family(sample, (Chain(path, 1.0),)),))
+    def planner(self, sample: Sample, seed: int) -> Planner:
+        def plan(target: Target) -> Plan:
+            path = _path(self.world, sample.n, target.alpha, target.delta)
+            return Plan((Family(sample, (Chain(path, 1.0),)),))
+
+        return plan
 
 
 @lru_cache(maxsize=64)

@@ -190,10 +190,10 @@ def run_job(job: Job) -> FloatArray:
             sample = _sample(items, setting)  # a fresh one each: what it caches is timed
             rules = []
             start = time.perf_counter()
+            ready = procedure.prepare(sample, r)
             for alpha in alphas:
                 # Not `certify`: a certificate that says what is missing costs more than the choice.
-                rule = procedure.select(sample, Target(alpha, setting.delta), r).thresholds
-                rules.append(rule)
+                rules.append(ready.select(Target(alpha, setting.delta)).thresholds)
             seconds = (time.perf_counter() - start) / len(alphas)
             for rule in rules:
                 risk, coverage = (None, 0.0) if rule is None else truth.risk(rule)

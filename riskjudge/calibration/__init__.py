@@ -3,7 +3,7 @@
 from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle, Shortfall
 from riskjudge.calibration.plan import Target
 from riskjudge.calibration.power import LabelPlan, plan_labels
-from riskjudge.calibration.procedure import Objective, PlannedProcedure, Procedure
+from riskjudge.calibration.procedure import PlannedProcedure, Prepared, Procedure
 from riskjudge.calibration.procedures.conformal_selection import ConformalSelection
 from riskjudge.calibration.procedures.fixed_sequence import FixedSequence
 from riskjudge.calibration.procedures.holm_grid import HolmGrid
@@ -13,6 +13,7 @@ from riskjudge.calibration.procedures.portfolio import Portfolio
 from riskjudge.calibration.procedures.search import Bonferroni, Pointwise
 from riskjudge.calibration.procedures.split_fixed_sequence import SplitFixedSequence
 from riskjudge.calibration.sample import Sample
+from riskjudge.calibration.selection import Objective
 
 PROCEDURES: dict[str, type[Procedure]] = {
     cls.name: cls
@@ -55,6 +56,7 @@ __all__ = [
     "PlannedProcedure",
     "Pointwise",
     "Portfolio",
+    "Prepared",
     "Procedure",
     "Sample",
     "Shortfall",

@@ -96,7 +96,7 @@ def most_sent(target: Target, n: int, pool_size: int) -> float:
     return float(max(budget - 2.0 * spread, 0.0))
 
 
-def worth_testing(
+def drop_hopeless(
     path: FloatArray, pool: FloatArray, n: int, target: Target, level: float, columns: int = 1
 ) -> FloatArray:
     """The path without the vectors that the pool already shows to be hopeless.

@@ -172,9 +172,12 @@ def _one_split(
     sample = prepared.sample
     seen = gate.sample_of(test)
     per_mode = sample.columns_per_mode
+    n_modes = len(sample.modes) // per_mode
+    ready = gate.procedure_for(n_modes).prepare(sample, gate.seed)
     rules = np.full((len(alphas), len(sample.modes)), counts.NONE)
     for a, alpha in enumerate(alphas):
-        thresholds = gate.certify(sample, alpha).thresholds
+        certificate = ready.certify(alpha, gate.delta, max_retrieval=gate.max_retrieval)
+        thresholds = certificate.thresholds
         if thresholds is not None:
             rules[a] = [counts.NONE if t is None else t for t in thresholds.values()]
     tallied = counts.path_counts(seen.scores, seen.errors, rules)

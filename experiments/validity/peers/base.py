@@ -11,8 +11,9 @@ import numpy as np
 from riskjudge import counts
 from riskjudge._typing import BoolArray, FloatArray
 from riskjudge.calibration.plan import Target
-from riskjudge.calibration.procedure import Procedure, Selection, nothing
+from riskjudge.calibration.procedure import Procedure, Selector
 from riskjudge.calibration.sample import Sample
+from riskjudge.calibration.selection import Selection, nothing
 from riskjudge.counts import NONE
 
 
@@ -30,7 +31,10 @@ class Peer(Procedure):
     def rule(self, sample: Sample, alpha: float, delta: float, seed: int) -> FloatArray | None:
         """Thresholds of all modes, or None to accept nothing."""
 
-    def select(self, sample: Sample, target: Target, seed: int) -> Selection:
+    def selector(self, sample: Sample, seed: int) -> Selector:
+        return lambda target: self._choose(sample, target, seed)
+
+    def _choose(self, sample: Sample, target: Target, seed: int) -> Selection:
         thresholds = self.rule(sample, target.alpha, target.delta, seed)
         if thresholds is None or not np.any(thresholds > NONE):
             return nothing(1, target.delta, n=sample.n)

@@ -10,12 +10,13 @@ import numpy as np
 
 from riskjudge import counts
 from riskjudge._typing import FloatArray, IntArray
-from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle, Shortfall
+from riskjudge.calibration.certificate import Guarantee, Obstacle, Shortfall
 from riskjudge.calibration.paths import quantile_path
 from riskjudge.calibration.plan import Target
-from riskjudge.calibration.procedure import Objective, Procedure, Selection, draw_up, nothing
+from riskjudge.calibration.procedure import Procedure, Selector
 from riskjudge.calibration.procedures.portfolio import preset_speeds
 from riskjudge.calibration.sample import Sample
+from riskjudge.calibration.selection import Objective, Selection, nothing
 from riskjudge.errors import InputError
 
 _PLACING_ROWS = 20_000
@@ -103,33 +104,7 @@ class ConformalSelection(Procedure):
         if self.steps < 1:
             raise InputError(f"steps must be at least 1, got {self.steps}")
 
-    def select(self, sample: Sample, target: Target, seed: int) -> Selection:
-        chosen, _ = self._select(sample, target, seed)
-        return chosen
-
-    def certify(
-        self,
-        sample: Sample,
-        alpha: float,
-        delta: float,
-        *,
-        max_retrieval: float | None = None,
-        seed: int = 0,
-    ) -> Certificate:
-        target = Target(alpha, delta, max_retrieval)
-        chosen, shortfall = self._select(sample, target, seed)
-        certificate = draw_up(self, chosen, sample, target)
-        if shortfall is not None:
-            return replace(certificate, shortfall=shortfall)
-        # No level was spent and no bound holds for this one calibration.
-        statement = (_BATCH if sample.pool_scores is not None else _SHARE).format(100 * alpha)
-        return replace(certificate, statement=statement, level=None, upper_bound=None)
-
-    def _select(
-        self, sample: Sample, target: Target, seed: int
-    ) -> tuple[Selection, Shortfall | None]:
-        if target.max_retrieval is not None:
-            raise InputError(f"{self.name} takes no retrieval budget; use a planned procedure")
+    def selector(self, sample: Sample, seed: int) -> Selector:
         pool = sample.pool_scores
         if pool is not None and sample.n_modes == 1:
             part, rest = sample.rows(np.zeros(0, dtype=np.int64)), sample
@@ -137,35 +112,49 @@ class ConformalSelection(Procedure):
             part, rest = sample.reserve(self.reserve, seed)
         placing = part.scores if pool is None else _mixed(rest.scores, pool, seed)
         paths = candidate_paths(placing, sample.columns_per_mode, self.steps)
-        if not paths or rest.n == 0:
-            fewest = math.ceil(1.0 / target.alpha)
-            unused = Shortfall(Obstacle.NOTHING_ACCEPTED, fewest, 0, None, 0, 0, None)
-            return nothing(0, target.delta, part.n, n=rest.n), unused
-        path = max(paths, key=lambda p: _promise(p, part, placing, target.alpha))
-        accepted = _accepted(rest.scores, path)
-        ever = ever_wrong(rest, path)
-        share = accepted / (rest.n + 1) if pool is None else _accepted_share(pool, path)
-        with np.errstate(divide="ignore"):
-            estimate = (1 + ever) / (rest.n + 1) / share
-        passed = np.flatnonzero(estimate <= target.alpha)
-        certified = len(passed) > 0
-        i = int(passed[-1]) if certified else int(np.argmin(estimate))
-        tallied = counts.path_counts(rest.scores, rest.errors, path[i : i + 1])
-        chosen = Selection(
-            thresholds=path[i] if certified else None,
-            accepted=int(tallied.accepted[0]),
-            errors=int(tallied.errors[0]),
-            by_column=tallied.by_mode[0],
-            level=target.delta,
-            n=rest.n,
-            n_hypotheses=len(path),
-            most_accepted=int(accepted[-1]),
-            n_reserved=part.n,
-            path=path,
-        )
-        if certified:
-            return chosen, None
-        return chosen, _shortfall(chosen, int(ever[i]), float(estimate[i]), target.alpha)
+
+        def select(target: Target) -> Selection:
+            if target.max_retrieval is not None:
+                raise InputError(f"{self.name} takes no retrieval budget; use a planned procedure")
+            if not paths or rest.n == 0:
+                fewest = math.ceil(1.0 / target.alpha)
+                unused = Shortfall(Obstacle.NOTHING_ACCEPTED, fewest, 0, None, 0, 0, None)
+                return replace(nothing(0, target.delta, part.n, n=rest.n), shortfall=unused)
+            path = max(paths, key=lambda p: _promise(p, part, placing, target.alpha))
+            return _largest(path, part, rest, target)
+
+        return select
+
+
+def _largest(path: FloatArray, part: Sample, rest: Sample, target: Target) -> Selection:
+    """The largest rule of the path whose estimated error rate is at most alpha."""
+    pool = rest.pool_scores
+    accepted = _accepted(rest.scores, path)
+    ever = ever_wrong(rest, path)
+    share = accepted / (rest.n + 1) if pool is None else _accepted_share(pool, path)
+    with np.errstate(divide="ignore"):
+        estimate = (1 + ever) / (rest.n + 1) / share
+    passed = np.flatnonzero(estimate <= target.alpha)
+    certified = len(passed) > 0
+    i = int(passed[-1]) if certified else int(np.argmin(estimate))
+    tallied = counts.path_counts(rest.scores, rest.errors, path[i : i + 1])
+    chosen = Selection(
+        thresholds=path[i] if certified else None,
+        accepted=int(tallied.accepted[0]),
+        errors=int(tallied.errors[0]),
+        by_column=tallied.by_mode[0],
+        level=target.delta,
+        n=rest.n,
+        n_hypotheses=len(path),
+        most_accepted=int(accepted[-1]),
+        n_reserved=part.n,
+        path=path,
+    )
+    if certified:
+        statement = (_SHARE if pool is None else _BATCH).format(100 * target.alpha)
+        return replace(chosen, statement=statement)
+    shortfall = _shortfall(chosen, int(ever[i]), float(estimate[i]), target.alpha)
+    return replace(chosen, shortfall=shortfall)
 
 
 _BATCH = (

@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from riskjudge._typing import FloatArray
-from riskjudge.calibration.paths import coverage_levels, pool_of, quantile_path, worth_testing
+from riskjudge.calibration.paths import coverage_levels, drop_hopeless, pool_of, quantile_path
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
-from riskjudge.calibration.procedure import PlannedProcedure
+from riskjudge.calibration.procedure import PlannedProcedure, Planner
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import NONE
 from riskjudge.errors import InputError
@@ -95,24 +95,27 @@ class FixedSequence(PlannedProcedure):
         if self.path is not None:
             object.__setattr__(self, "path", tuple(tuple(vector) for vector in self.path))
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
+    def planner(self, sample: Sample, seed: int) -> Planner:
+        if self.path is None and (self.start is not None or self.start_accepted is not None):
+            along_scores = self._along_scores(sample)
+            return lambda target: along_scores
+        rest, taken = sample, 0
+        assumptions: tuple[str, ...] = (FIXED_PATH,)
         if self.path is not None:
-            path = decode_path(self.path, sample)
-            if sample.pool_scores is not None:
-                path = self._hopeful(path, sample.pool_scores, sample, target)
-            return _single(sample, path, assumptions=(FIXED_PATH,))
-        if self.start is not None or self.start_accepted is not None:
-            return self._along_scores(sample)
-        pool, rest, taken = pool_of(sample, self.reserve, seed)
-        coverages = coverage_levels(self.start_coverage, self.steps)
-        path = quantile_path(pool, (1.0,) * sample.n_modes, coverages)
-        return _single(rest, self._hopeful(path, pool, rest, target), taken)
+            path, pool = decode_path(self.path, sample), sample.pool_scores
+        else:
+            pool, rest, taken = pool_of(sample, self.reserve, seed)
+            coverages = coverage_levels(self.start_coverage, self.steps)
+            path, assumptions = quantile_path(pool, (1.0,) * sample.n_modes, coverages), ()
 
-    def _hopeful(
-        self, path: FloatArray, pool: FloatArray, tested: Sample, target: Target
-    ) -> FloatArray:
-        columns = tested.columns_per_mode
-        return worth_testing(path, pool, tested.n, target, target.delta, columns)
+        def plan(target: Target) -> Plan:
+            hopeful = path
+            if pool is not None:
+                columns = rest.columns_per_mode
+                hopeful = drop_hopeless(path, pool, rest.n, target, target.delta, columns)
+            return _single(rest, hopeful, taken, assumptions)
+
+        return plan
 
     def _along_scores(self, sample: Sample) -> Plan:
         if sample.n_modes > 1:

@@ -9,8 +9,8 @@ import numpy as np
 
 from riskjudge._typing import FloatArray
 from riskjudge.calibration.paths import pool_of
-from riskjudge.calibration.plan import Chain, Family, Plan, Target
-from riskjudge.calibration.procedure import PlannedProcedure
+from riskjudge.calibration.plan import Chain, Family, Plan
+from riskjudge.calibration.procedure import PlannedProcedure, Planner
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import NONE
 from riskjudge.errors import InputError
@@ -52,11 +52,12 @@ class HolmGrid(PlannedProcedure):
     steps: int = 12
     reserve: float = 0.1
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
+    def planner(self, sample: Sample, seed: int) -> Planner:
         pool, rest, taken = pool_of(sample, self.reserve, seed)
         grid = quantile_grid(pool, self.steps)
         chains = tuple(Chain(vector[None, :], 1.0 / len(grid)) for vector in grid)
-        return Plan((Family(rest, chains),), taken)
+        plan = Plan((Family(rest, chains),), taken)
+        return lambda target: plan
 
 
 def quantile_grid(pool: FloatArray, steps: int) -> FloatArray:

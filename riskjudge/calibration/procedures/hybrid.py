@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from riskjudge import binomial
+from riskjudge.calibration.learning.ranking import rank_risks
 from riskjudge.calibration.paths import coverage_levels, most_sent
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
-from riskjudge.calibration.procedure import PlannedProcedure
-from riskjudge.calibration.procedures.learned import learn
-from riskjudge.calibration.procedures.portfolio import preset_chains
+from riskjudge.calibration.procedure import PlannedProcedure, Planner
+from riskjudge.calibration.procedures.portfolio import PresetChains
 from riskjudge.calibration.sample import Sample
 
 
@@ -67,17 +67,25 @@ class Hybrid(PlannedProcedure):
         super().__post_init__()
         binomial.check_level(self.learned_share, "learned_share")
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
+    def planner(self, sample: Sample, seed: int) -> Planner:
         reserved, rest = sample.reserve(self.reserve, seed)
-        lesson = learn(reserved, seed)
-        level = target.delta * self.learned_share
-        tolerated = binomial.max_errors(rest.n, target.alpha, level)
-        sent = most_sent(target, rest.n, len(lesson.pool))
-        learned = lesson.path(self.steps, tolerated, sent)
-        left = 1.0 - self.learned_share if len(learned) else 1.0
+        ranking = rank_risks(reserved, seed)
         coverages = coverage_levels(self.start_coverage, self.steps)
-        presets = preset_chains(lesson.pool, coverages, rest.n, target, share=left)
-        chains = [Chain(lesson.columns(chain.path), chain.weight) for chain in presets]
-        if len(learned):
-            chains.insert(0, Chain(lesson.columns(learned), 1.0 - sum(c.weight for c in chains)))
-        return Plan((Family(rest, tuple(chains)),), reserved.n)
+        presets = PresetChains.over(ranking.pool, coverages)
+
+        def plan(target: Target) -> Plan:
+            level = target.delta * self.learned_share
+            tolerated = binomial.max_errors(rest.n, target.alpha, level)
+            sent = most_sent(target, rest.n, len(ranking.pool))
+            learned = ranking.path(self.steps, tolerated, sent)
+            left = 1.0 - self.learned_share if len(learned) else 1.0
+            chains = [
+                Chain(ranking.columns(chain.path), chain.weight)
+                for chain in presets.chains(rest.n, target, left)
+            ]
+            if len(learned):
+                weight = 1.0 - sum(chain.weight for chain in chains)
+                chains.insert(0, Chain(ranking.columns(learned), weight))
+            return Plan((Family(rest, tuple(chains)),), reserved.n)
+
+        return plan

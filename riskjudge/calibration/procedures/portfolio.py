@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
 from riskjudge._typing import FloatArray
 from riskjudge.calibration.paths import (
     coverage_levels,
+    drop_hopeless,
     most_sent,
     pool_of,
     quantile_path,
-    worth_testing,
 )
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
-from riskjudge.calibration.procedure import PlannedProcedure
+from riskjudge.calibration.procedure import PlannedProcedure, Planner
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import NONE
 
@@ -49,44 +49,61 @@ class Portfolio(PlannedProcedure):
     steps: int = 40
     reserve: float = 0.1
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
+    def planner(self, sample: Sample, seed: int) -> Planner:
         pool, rest, taken = pool_of(sample, self.reserve, seed)
         coverages = coverage_levels(self.start_coverage, self.steps)
-        chains = preset_chains(pool, coverages, rest.n, target, sample.columns_per_mode)
-        return Plan((Family(rest, chains),), taken)
+        presets = PresetChains.over(pool, coverages, sample.columns_per_mode)
+        return lambda target: Plan((Family(rest, presets.chains(rest.n, target)),), taken)
 
 
-def preset_chains(
-    pool: FloatArray,
-    coverages: FloatArray,
-    n: int,
-    target: Target,
-    columns_per_mode: int = 1,
-    share: float = 1.0,
-) -> tuple[Chain, ...]:
-    """The portfolio's chains over a pool of shape (N, columns); their shares of delta sum to `share`.
+@dataclass(frozen=True, slots=True, eq=False)
+class PresetChains:
+    """The portfolio's paths over a pool, from which each target takes what is worth a test.
 
-    The columns of one mode (one for each verdict class) move together. Vectors that the pool shows
-    to be hopeless for `n` tested items are left out. Under a retrieval budget there is one more
-    chain: the first mode accepts just what the budget asks of it, and the second more and more of
-    the rest.
+    Attributes
+    ----------
+    pool : ndarray of float, shape (N, columns)
+    paths : tuple of (ndarray of float of shape (L, columns), float)
+        Each path with its weight.
+    steps : int
+    columns_per_mode : int
+        The columns of one mode (one for each verdict class) move together.
     """
-    drawn = []
-    for speeds, weight in preset_speeds(pool.shape[1] // columns_per_mode):
-        by_column = tuple(speed for speed in speeds for _ in range(columns_per_mode))
-        drawn.append((quantile_path(pool, by_column, coverages), weight))
-    if target.max_retrieval is not None and pool.shape[1] == 2 and columns_per_mode == 1:
-        kept = 1.0 - most_sent(target, n, len(pool))
-        drawn.append((_budget_path(pool, kept, len(coverages)), 0.5))
-    total = sum(weight for _, weight in drawn)
-    chains = []
-    for path, weight in drawn:
-        level = target.delta * share * weight / total
-        path = worth_testing(path, pool, n, target, level, columns_per_mode)
-        if len(path):
-            chains.append(Chain(path, weight))
-    total = sum(chain.weight for chain in chains)
-    return tuple(Chain(chain.path, share * chain.weight / total) for chain in chains)
+
+    pool: FloatArray
+    paths: tuple[tuple[FloatArray, float], ...]
+    steps: int
+    columns_per_mode: int
+
+    @classmethod
+    def over(cls, pool: FloatArray, coverages: FloatArray, columns_per_mode: int = 1) -> Self:
+        """Draw the paths, with a vector at each coverage."""
+        paths = []
+        for speeds, weight in preset_speeds(pool.shape[1] // columns_per_mode):
+            by_column = tuple(speed for speed in speeds for _ in range(columns_per_mode))
+            paths.append((quantile_path(pool, by_column, coverages), weight))
+        return cls(pool, tuple(paths), len(coverages), columns_per_mode)
+
+    def chains(self, n: int, target: Target, share: float = 1.0) -> tuple[Chain, ...]:
+        """Chains for `n` tested items; their shares of delta sum to `share`.
+
+        Vectors that the pool shows to be hopeless are left out. Under a retrieval budget there is
+        one more chain: the first mode accepts just what the budget asks of it, and the second more
+        and more of the rest.
+        """
+        pool, paths = self.pool, list(self.paths)
+        if target.max_retrieval is not None and pool.shape[1] == 2 and self.columns_per_mode == 1:
+            kept = 1.0 - most_sent(target, n, len(pool))
+            paths.append((_budget_path(pool, kept, self.steps), 0.5))
+        total = sum(weight for _, weight in paths)
+        chains = []
+        for path, weight in paths:
+            level = target.delta * share * weight / total
+            path = drop_hopeless(path, pool, n, target, level, self.columns_per_mode)
+            if len(path):
+                chains.append(Chain(path, weight))
+        total = sum(chain.weight for chain in chains)
+        return tuple(Chain(chain.path, share * chain.weight / total) for chain in chains)
 
 
 def _budget_path(pool: FloatArray, kept: float, steps: int) -> FloatArray:

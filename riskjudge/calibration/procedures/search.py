@@ -13,8 +13,9 @@ from riskjudge import binomial, counts
 from riskjudge._typing import FloatArray, IntArray
 from riskjudge.calibration.certificate import Guarantee
 from riskjudge.calibration.plan import Target
-from riskjudge.calibration.procedure import Objective, Procedure, Selection, nothing
+from riskjudge.calibration.procedure import Procedure, Selector
 from riskjudge.calibration.sample import Sample
+from riskjudge.calibration.selection import Objective, Selection, nothing
 from riskjudge.errors import InputError
 
 
@@ -32,7 +33,10 @@ class ExhaustiveSearch(Procedure):
     def level(self, sample: Sample, target: Target) -> float:
         """Significance at which each vector is tested."""
 
-    def select(self, sample: Sample, target: Target, seed: int) -> Selection:
+    def selector(self, sample: Sample, seed: int) -> Selector:
+        return lambda target: self._search(sample, target)
+
+    def _search(self, sample: Sample, target: Target) -> Selection:
         if target.max_retrieval is not None or self.objective == Objective.CHEAPEST:
             raise InputError(
                 f"the exhaustive search of {self.name!r} takes no retrieval budget and no objective "
@@ -190,8 +194,8 @@ class Bonferroni(ExhaustiveSearch):
                     target.delta * (1 - target.alpha) ** k / max((sample.n + 1) ** k - 1, 1)
                 )
 
-    def select(self, sample: Sample, target: Target, seed: int) -> Selection:
-        chosen = super().select(sample, target, seed)
+    def _search(self, sample: Sample, target: Target) -> Selection:
+        chosen = super()._search(sample, target)
         match Correction(self.correction):
             case Correction.PAPER:
                 rules = ((sample.n + 1) / max(sample.n, 1)) ** sample.n_modes

@@ -11,7 +11,7 @@ from riskjudge import binomial
 from riskjudge._typing import FloatArray
 from riskjudge.calibration.learning.lattice import build_lattice
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
-from riskjudge.calibration.procedure import PlannedProcedure
+from riskjudge.calibration.procedure import PlannedProcedure, Planner
 from riskjudge.calibration.sample import Sample
 
 _PRIOR_ITEMS = 20
@@ -64,11 +64,16 @@ class SplitFixedSequence(PlannedProcedure):
     reserve: float = 0.25
     steps: int = 40
 
-    def plan(self, sample: Sample, target: Target, seed: int) -> Plan:
+    def planner(self, sample: Sample, seed: int) -> Planner:
         part, rest = sample.reserve(self.reserve, seed)
-        tolerated = binomial.max_errors(rest.n, target.alpha, target.delta)
-        path = build_lattice(part.scores, _smoothed(part)).frontier(rest.n, tolerated, self.steps)
-        return Plan((Family(rest, (Chain(path, 1.0),)),), part.n)
+        lattice = build_lattice(part.scores, _smoothed(part))
+
+        def plan(target: Target) -> Plan:
+            tolerated = binomial.max_errors(rest.n, target.alpha, target.delta)
+            path = lattice.frontier(rest.n, tolerated, self.steps)
+            return Plan((Family(rest, (Chain(path, 1.0),)),), part.n)
+
+        return plan
 
 
 def _smoothed(part: Sample) -> FloatArray:

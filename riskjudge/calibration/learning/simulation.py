@@ -1,4 +1,4 @@
-"""Where a sequence of tests should start, as far as a model can foresee their outcomes.
+"""Where a sequence of tests should start, by simulated tests.
 
 Nothing here touches a tested label, so whatever is decided here is part of the plan.
 """
@@ -13,7 +13,7 @@ from riskjudge._typing import BoolArray, FloatArray, IntArray
 _FUTURES = 256
 
 
-def foresee(
+def simulate_tests(
     pool: FloatArray,
     wrong: FloatArray,
     path: FloatArray,
