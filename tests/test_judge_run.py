@@ -15,13 +15,14 @@ from typer.testing import CliRunner
 
 pytest.importorskip("openai", reason="the extra `openai` is not installed")
 
+from scripted_server import Play, ScriptedServer, completion
+
 from riskjudge.cli import app
 from riskjudge.data.trace import ABSENCES, ModeColumns, Trace, read_trace
 from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.gate import Router
 from riskjudge.ledger import read_ledger
-from riskjudge.llm.scripted import Play, ScriptedServer, completion
 
 ROOT = Path(__file__).parents[1]
 MODES = "parametric,empty_evidence"

@@ -46,7 +46,7 @@ from riskjudge.judges import (
     second_slot,
 )
 from riskjudge.ledger import LedgerWriter, readings, resolve_orders
-from riskjudge.ledger.uncertainty import cut_nearness, dissent, preference_entropy
+from riskjudge.ledger.uncertainty import cut_nearness, preference_entropy, variation_ratio
 
 A, B, TIE = WinnerVerdict(Winner.A), WinnerVerdict(Winner.B), Undecided()
 TRUE, FALSE = BooleanVerdict(True), BooleanVerdict(False)
@@ -119,13 +119,13 @@ def test_only_two_different_winners_are_inconsistent(ab, ba):
 @pytest.mark.parametrize(
     ("ab", "ba", "preference", "confidence", "entropy"),
     [
-        ((FIRST, 0.9), (SECOND, 0.7), 0.8, 0.8, 0.721928094887),
-        ((SECOND, 0.9), (FIRST, 0.7), 0.2, 0.8, 0.721928094887),
-        ((FIRST, 0.9), (FIRST, 0.9), 0.5, None, 1.0),
+        ((FIRST, 0.9), (SECOND, 0.7), 0.8, 0.8, 0.500402423538),
+        ((SECOND, 0.9), (FIRST, 0.7), 0.2, 0.8, 0.500402423538),
+        ((FIRST, 0.9), (FIRST, 0.9), 0.5, None, 0.693147180560),
         ((FIRST, 1.0), (SECOND, 1.0), 1.0, 1.0, 0.0),
-        ((FIRST, 1.0), (TIE, None), 0.75, None, 0.811278124459),
+        ((FIRST, 1.0), (TIE, None), 0.75, None, 0.562335144619),
         ((FIRST, None), (SECOND, 0.7), None, None, 0.0),
-        ((FIRST, None), (FIRST, None), None, None, 1.0),
+        ((FIRST, None), (FIRST, None), None, None, 0.693147180560),
     ],
 )
 def test_a_trials_preference_over_both_orders(ab, ba, preference, confidence, entropy):
@@ -217,7 +217,7 @@ def test_a_panel_does_not_depend_on_who_sits_where(votes):
 def test_a_panels_dissent_and_confidence():
     seats = [says(vote, f"seat-{n}") for n, vote in enumerate([TRUE, TRUE, TRUE, FALSE])]
     judgement = Panel(seats)(SINGLE)
-    assert (judgement.confidence, dissent(judgement)) == (0.75, 0.25)
+    assert (judgement.confidence, variation_ratio(judgement)) == (0.75, 0.25)
 
 
 def test_a_panel_needs_seats_with_names_of_their_own():

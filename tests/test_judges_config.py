@@ -83,7 +83,7 @@ def test_all_four_reasons_come_out_of_one_configuration(tmp_path, container):
         [judges.gated]
         type = "gate"
         judge = "trio"
-        uncertainty = "dissent"
+        uncertainty = "variation_ratio"
         threshold = 0.1
 
         [judges.sidecar]
@@ -222,7 +222,7 @@ MISTAKES = [
     ('[judges.s]\ntype = "scope"\njudge = "one"\n' + ONE, "a scope is bounded by"),
     ('[judges.s]\ntype = "scope"\njudge = "one"\npattern = "("\n' + ONE, "regular expression"),
     ('[judges.g]\ntype = "gate"\njudge = "one"\n' + ONE, "either a `threshold` or a `gate`"),
-    ('[judges.g]\ntype = "gate"\njudge = "one"\nuncertainty = "luck"\n', "'luck' is none of"),
+    ('[judges.g]\ntype = "gate"\njudge = "one"\nuncertainty = "luck"\n', "one of .* got 'luck'"),
     ('[judges.g]\ntype = "gate"\njudge = "one"\ngate = "no.json"\n' + ONE, "no.json: no such file"),
     ('[judges.r]\ntype = "router"\njudges = []\n', "router 'r' has no judges"),
     ('[judges.f]\ntype = "failing"\njudge = "one"\nevery = 0\n' + ONE, "at least 1"),

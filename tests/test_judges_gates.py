@@ -19,10 +19,10 @@ from riskjudge.errors import InputError
 from riskjudge.gate import Router, SelectiveGate
 from riskjudge.items import Item
 from riskjudge.judges import (
+    Cascade,
     FunctionJudge,
     Judgement,
     PairwiseTrial,
-    Routed,
     judge_items,
     read_judges,
 )
@@ -151,6 +151,6 @@ ROUTES = [
 @pytest.mark.parametrize(("says", "outcome", "calls"), ROUTES)
 def test_where_a_route_ends(says, outcome, calls):
     judges = [FunctionJudge(f"j{i}", lambda item, said=said: said) for i, said in enumerate(says)]
-    judgement = Routed(judges)(SINGLE)
+    judgement = Cascade(judges)(SINGLE)
     assert (describe(judgement.outcome), judgement.calls) == (outcome, calls)
     assert judgement.disclosure["said"] == [describe(said) for said in says[:calls]]

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from riskjudge.cli.judging import register
+from riskjudge.cli.trace import register
 from riskjudge.data.trace import ABSENCES, read_trace
 from riskjudge.data.verdict import (
     UNDECIDED,
@@ -70,7 +70,7 @@ def test_each_measure_reads_what_its_judge_discloses():
         ),
     )
     trial = to_trace(judge_items([PairwiseTrial(sure)], [pair]), uncertainty="preference_entropy")
-    assert trial.scores[0, 0] == pytest.approx(0.468995593589)  # entropy of (.9, .1) in bits
+    assert trial.scores[0, 0] == pytest.approx(0.325082973391)  # entropy of (.9, .1) in nats
     assert (trial.verdicts[0, 0], trial.labels[0]) == (1, 0)
 
     single = Item("q1", "?", ("x",))
@@ -78,7 +78,7 @@ def test_each_measure_reads_what_its_judge_discloses():
         FunctionJudge(f"s{i}", lambda item, vote=vote: BooleanVerdict(vote))
         for i, vote in enumerate([True, True, True, False])
     ]
-    panel = to_trace(judge_items([Panel(seats)], [single]), uncertainty="dissent")
+    panel = to_trace(judge_items([Panel(seats)], [single]), uncertainty="variation_ratio")
     assert panel.scores[0, 0] == 0.25
 
     grader = FunctionJudge("g", lambda item: ScoreVerdict(7.0))
@@ -107,10 +107,12 @@ def test_arms_are_modes_joined_by_item():
 def test_mistakes_are_named():
     with pytest.raises(InputError, match="no arm 'best/m'; it has cheap/m, dear/m"):
         to_trace(two_arms(), ["best/m"])
-    with pytest.raises(InputError, match=r"'cheap/m' is one of confidence, .* got 'luck'"):
+    with pytest.raises(InputError, match=r"arm 'cheap/m': .* one of confidence, .* got 'luck'"):
         to_trace(two_arms(), uncertainty="luck")
-    with pytest.raises(InputError, match=r"'cheap/m' has no 'dissent' .* it has confidence"):
-        to_trace(two_arms(), uncertainty="dissent")
+    with pytest.raises(
+        InputError, match=r"'cheap/m' has no 'variation_ratio' .* it has confidence"
+    ):
+        to_trace(two_arms(), uncertainty="variation_ratio")
     with pytest.raises(InputError, match="row 's/m/q1' holds a score"):
         to_trace([Row("q1", "s", "m", ScoreVerdict(0.5), 0.5)])
     other = Row("q1", "other", "m", BooleanVerdict(True), 0.5, label=False)
@@ -122,6 +124,7 @@ def test_the_command_writes_a_trace_that_reads_back(tmp_path):
     write_ledger(tmp_path / "l.jsonl", two_arms())
     app = typer.Typer()
     register(app)
+    app.command("another")(lambda: None)
     arguments = ["trace", tmp_path / "l.jsonl", "-o", tmp_path / "t.csv", "--arm", "cheap/m"]
     result = CliRunner().invoke(app, list(map(str, arguments)))
     assert result.exit_code == 0
@@ -129,3 +132,33 @@ def test_the_command_writes_a_trace_that_reads_back(tmp_path):
     assert again.fingerprint() != ""
     assert again.verdicts[:, 0].tolist() == [1, 1]
     assert again.scores[:, 0] == pytest.approx([0.4, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("measure", "disclosed", "said"),
+    [
+        (
+            "predictive_entropy",
+            {"p_true": "0.5"},
+            r"row 'j/m/q1': the disclosed `p_true` is a number",
+        ),
+        ("predictive_entropy", {"p_true": 1.5}, r"`p_true` is a number in \[0, 1\], got 1.5"),
+        ("predictive_entropy", {"p_true": True}, "`p_true` is a number"),
+        ("predictive_entropy", {"log_odds": [1.0]}, "`log_odds` is a number"),
+        ("preference_entropy", {"preference": 2}, r"`preference` is a number in \[0, 1\], got 2"),
+        ("preference_entropy", {"orders": "ab"}, "has no 'preference_entropy'"),
+        ("variation_ratio", {"votes": 3}, "`votes` are a list"),
+        ("cut", {"score": "7", "cut": 5, "scale": [0, 10]}, "`score` is a number"),
+        ("cut", {"score": 7, "cut": 5, "scale": 10}, "`scale` is two numbers"),
+        ("cut", {"score": 70, "cut": 5, "scale": [0, 10]}, r"`score` is a number in \[0, 10\]"),
+    ],
+)
+def test_a_disclosure_off_its_scale_is_refused_with_its_row(measure, disclosed, said):
+    row = Row("q1", "j", "m", BooleanVerdict(True), disclosure=disclosed)
+    with pytest.raises(InputError, match=said):
+        to_trace([row], uncertainty=measure)
+
+
+def test_the_old_name_of_a_measure_is_answered_with_the_new_one():
+    with pytest.raises(InputError, match="'dissent' is now called 'variation_ratio'"):
+        to_trace(two_arms(), uncertainty="dissent")

@@ -11,7 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from riskjudge.cli.judging import register
+from riskjudge.cli.census import register
 from riskjudge.data.verdict import describe
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.items import read_llmbar

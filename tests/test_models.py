@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("openai", reason="the extra `openai` is not installed")
 
+from scripted_server import Play, ScriptedServer, completion
+
 from riskjudge.data.verdict import BooleanVerdict, Failure, FailureKind, ItemStatus
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.items import Item
@@ -28,7 +30,6 @@ from riskjudge.llm import (
     parse_reply,
 )
 from riskjudge.llm import client as client_module
-from riskjudge.llm.scripted import Play, ScriptedServer, completion
 from riskjudge.prompts import load_prompt
 
 ITEM = Item("q1", "Capital of Chad?", ("Abuja",), references=("N'Djamena",))
@@ -321,7 +322,7 @@ def test_calls_run_at_once_and_not_more_than_allowed(tmp_path):
     with ScriptedServer(latency=0.1) as server, LedgerWriter(tmp_path / "l.jsonl") as ledger:
         told = []
         appended = run_into_ledger(
-            [judge_for(server)], items, ledger, workers=6, report=told.append
+            [judge_for(server)], items, ledger, concurrency=6, report=told.append
         )
     assert appended == told[-1] == len(items)
     assert 2 <= server.most_at_once <= 6
@@ -450,4 +451,4 @@ def test_a_model_compares_a_pair_in_both_orders(tmp_path):
     assert judgement.outcome == WinnerVerdict(Winner.A)
     assert judgement.disclosure["preference"] == pytest.approx((0.95 + 0.55) / 2)
     nats = bidirectional_preference_entropy([0.95, 0.45])
-    assert preference_entropy(judgement) == pytest.approx(nats / math.log(2))
+    assert preference_entropy(judgement) == pytest.approx(nats)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from riskjudge.cli import judging, modelling
+from riskjudge.cli import census, judge, reading
 from riskjudge.data.verdict import (
     AbstainReason,
     Abstention,
@@ -187,8 +187,9 @@ def test_position_intervals_are_exact():
 def run():
     """Run a command; an error that the command line would report is raised."""
     app = typer.Typer()
-    judging.register(app)
-    modelling.register(app)
+    census.register(app)
+    reading.register(app)
+    judge.register(app)
 
     def invoke(*arguments):
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])

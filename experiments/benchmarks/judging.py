@@ -28,6 +28,7 @@ from riskjudge.ledger import LedgerWriter
 from riskjudge.llm import Endpoint, ModelClient, ReplyCache
 
 MODE = "parametric"
+SERVER = Path(__file__).parents[2] / "tests" / "scripted_server.py"
 
 
 class Server:
@@ -35,7 +36,7 @@ class Server:
 
     def __init__(self, latency: float) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "riskjudge.llm.scripted", str(latency)],
+            [sys.executable, str(SERVER), str(latency)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -62,7 +63,7 @@ def write_items(path: Path, count: int) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def timed_run(folder: Path, items: Path, base_url: str, workers: int) -> tuple[float, float]:
+def timed_run(folder: Path, items: Path, base_url: str, concurrency: int) -> tuple[float, float]:
     """Seconds, and seconds of computing, of a run in this process, without the start of Python."""
     with (
         LedgerWriter(folder / "timed.jsonl") as ledger,
@@ -72,15 +73,15 @@ def timed_run(folder: Path, items: Path, base_url: str, workers: int) -> tuple[f
         judges = make_judges(client, [MODE], ModelSettings("scripted"))
         asked = read_items(items)
         started, busy = time.perf_counter(), time.process_time()
-        run_into_ledger(judges, asked, ledger, workers=workers)
+        run_into_ledger(judges, asked, ledger, concurrency=concurrency)
         return time.perf_counter() - started, time.process_time() - busy
 
 
-def command(items: Path, base_url: str, workers: int, output: Path) -> list[str]:
+def command(items: Path, base_url: str, concurrency: int, output: Path) -> list[str]:
     """The command line of a run."""
     program = [sys.executable, "-c", "from riskjudge.cli import main; main()"]
     model = ["--base-url", base_url, "--model", "scripted", "--modes", MODE]
-    rest = ["--concurrency", str(workers), "--label", "f1", "-o", str(output)]
+    rest = ["--concurrency", str(concurrency), "--label", "f1", "-o", str(output)]
     return [*program, "judge", str(items), *model, *rest]
 
 
@@ -106,28 +107,30 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=32)
     parser.add_argument("--quick", action="store_true", help="100 items.")
     options = parser.parse_args()
-    count, workers = 100 if options.quick else options.items, options.concurrency
-    ideal = count * options.latency / workers
+    count, concurrency = 100 if options.quick else options.items, options.concurrency
+    ideal = count * options.latency / concurrency
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         items = folder / "items.jsonl"
         write_items(items, count)
         server = Server(options.latency)
-        seconds, busy = timed_run(folder, items, server.base_url, workers)
+        seconds, busy = timed_run(folder, items, server.base_url, concurrency)
         server.stop()
-        print(f"{count} items, {options.latency * 1000:.0f} ms, {workers} at once: {seconds:.2f} s")
+        print(
+            f"{count} items, {options.latency * 1000:.0f} ms, {concurrency} at once: {seconds:.2f} s"
+        )
         print(f"ideal {ideal:.2f} s, ratio {seconds / ideal:.2f}; ", end="")
         print(f"{busy:.2f} s of computing, at a load of {os.getloadavg()[0]:.1f} on this machine")
 
         server = Server(options.latency)
         whole = folder / "whole.parquet"
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": True}
-        subprocess.run(command(items, server.base_url, workers, whole), **quiet)
+        subprocess.run(command(items, server.base_url, concurrency, whole), **quiet)
         assert server.stop() == count
         server = Server(options.latency)
         killed = folder / "killed.parquet"
         # The cache knows the server by its URL, which must not change at the resumption.
-        arguments = command(items, server.base_url, workers, killed)
+        arguments = command(items, server.base_url, concurrency, killed)
         kept = killed_half_way(folder, arguments, count)
         subprocess.run(arguments, **quiet)
         asked = server.stop()

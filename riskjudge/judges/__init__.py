@@ -4,7 +4,7 @@ All of them have the one shape of :class:`Judge`, so they nest; :func:`read_judg
 from a TOML file and :func:`run_into_ledger` runs them.
 """
 
-from riskjudge.judges.cascade import Gated, Routed
+from riskjudge.judges.cascade import Cascade, Gated
 from riskjudge.judges.limits import Cut, Scoped
 from riskjudge.judges.pairs import PairwiseTrial, PointwiseComparison
 from riskjudge.judges.panel import Panel
@@ -27,6 +27,7 @@ from riskjudge.judges.run import judge_item, judge_items, run_into_ledger  # iso
 
 __all__ = [
     "SCRIPTED",
+    "Cascade",
     "Cut",
     "FailingEvery",
     "FunctionJudge",
@@ -36,7 +37,6 @@ __all__ = [
     "PairwiseTrial",
     "Panel",
     "PointwiseComparison",
-    "Routed",
     "Scoped",
     "SidecarJudge",
     "ask",

@@ -88,7 +88,7 @@ class Gated:
         return replace(judgement, outcome=declined, disclosure=disclosure)
 
 
-class Routed:
+class Cascade:
     """Asks judges in order and stops at the first verdict.
 
     Whatever is no verdict (an abstention of any reason, undecided, a failure) sends the item on to
@@ -107,7 +107,7 @@ class Routed:
     --------
     >>> from riskjudge.judges import Scoped, first_slot
     >>> never = Scoped(first_slot("cheap"), lambda item: False)
-    >>> judgement = Routed([never, first_slot("dear")])(Item("q1", "?", ("x",)))
+    >>> judgement = Cascade([never, first_slot("dear")])(Item("q1", "?", ("x",)))
     >>> describe(judgement.outcome), judgement.disclosure["asked"]
     ('true', ['cheap', 'dear'])
     """
@@ -191,7 +191,7 @@ def route_from_file(
     ]
     if len(judges) == 1:
         return replace(stages[0], name=name)
-    return Routed(stages, name)
+    return Cascade(stages, name)
 
 
 def _accept(thresholds: Sequence[float]) -> Accept:

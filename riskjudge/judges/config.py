@@ -20,7 +20,7 @@ Types and their options: ``first-slot``, ``second-slot``, ``longest``; ``random`
 `uncertainty`, and `threshold`: accept at or below it; or `gate`: the file of a fitted gate);
 ``router`` (`judges`, asked in order until one gives a verdict; with `gate`, the file of a fitted
 router, and `uncertainty`, each is gated at its mode's threshold). The `uncertainty` is the measure
-that the gate was fitted on: ``confidence``, ``dissent``, ``preference_entropy`` or ``cut``.
+that the gate was fitted on: ``confidence``, ``variation_ratio``, ``preference_entropy`` or ``cut``.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError
 from riskjudge.items.item import Item
 from riskjudge.judges import scripted
-from riskjudge.judges.cascade import Gated, Routed, gate_from_file, route_from_file
+from riskjudge.judges.cascade import Cascade, Gated, gate_from_file, route_from_file
 from riskjudge.judges.limits import Cut, Scoped
 from riskjudge.judges.pairs import PairwiseTrial, PointwiseComparison
 from riskjudge.judges.panel import Panel
 from riskjudge.judges.protocol import Judge
 from riskjudge.judges.sidecar import SidecarJudge
-from riskjudge.ledger.uncertainty import UNCERTAINTIES, Judged
+from riskjudge.ledger.uncertainty import Judged, measure_named
 
 T = TypeVar("T")
 Builder = Callable[["Spec"], Judge]
@@ -248,10 +248,11 @@ def _build_scope(spec: Spec) -> Judge:
 
 
 def _measure(spec: Spec) -> Callable[[Judged], float | None]:
-    name = spec.text("uncertainty", "confidence")
-    if name not in UNCERTAINTIES:
-        spec.complain("uncertainty", f"{name!r} is none of {', '.join(UNCERTAINTIES)}")
-    return UNCERTAINTIES[name]
+    try:
+        return measure_named(spec.text("uncertainty", "confidence"))
+    except InputError as error:
+        spec.complain("uncertainty", str(error))
+        raise
 
 
 def _build_gate(spec: Spec) -> Judge:
@@ -268,7 +269,7 @@ def _build_router(spec: Spec) -> Judge:
     judges, path = spec.judges("judges"), spec.path("gate")
     if path is not None:
         return route_from_file(path, judges, _measure(spec), spec.name)
-    return Routed(judges, spec.name)
+    return Cascade(judges, spec.name)
 
 
 BUILDERS: Mapping[str, Builder] = {

@@ -206,7 +206,7 @@ def run_lazily(
     items: Sequence[Item],
     ledger: LedgerWriter,
     *,
-    workers: int = 1,
+    concurrency: int = 1,
     report: Callable[[str, int], Report] = lambda mode, total: lambda done: None,
 ) -> LazyRun:
     """Decide items with a gate, asking each mode only about what no earlier mode was accepted on.
@@ -223,7 +223,7 @@ def run_lazily(
         What to decide.
     ledger
         Keeps the judgements; one that holds some already is gone on with.
-    workers
+    concurrency
         Judgements under way at once.
     report
         Given a mode and the number of its items, returns what is told the number done.
@@ -253,7 +253,7 @@ def run_lazily(
     for k in _order(gate, len(modes)):
         asked[modes[k]] = len(waiting)
         progress = report(modes[k], len(waiting))
-        run_into_ledger([judges[k]], waiting, ledger, workers=workers, report=progress)
+        run_into_ledger([judges[k]], waiting, ledger, concurrency=concurrency, report=progress)
         outcomes = decide()
         accepted = set(outcomes.item_id[outcomes.accepted])
         waiting = [item for item in waiting if item.id not in accepted]

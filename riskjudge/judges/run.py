@@ -65,7 +65,7 @@ def run_into_ledger(
     items: Iterable[Item],
     ledger: LedgerWriter,
     timed: bool = True,
-    workers: int = 1,
+    concurrency: int = 1,
     report: Callable[[int], None] = lambda done: None,
 ) -> int:
     """Ask every judge about every item that the ledger has no standing answer for.
@@ -79,9 +79,9 @@ def run_into_ledger(
     ledger
         Takes each row as soon as it is there; rows that come in together share one sync.
     timed
-        Whether rows carry timings. Without them, and with one worker, the same call leaves the
+        Whether rows carry timings. Without them, and one at a time, the same call leaves the
         same bytes.
-    workers
+    concurrency
         Judgements under way at once, in threads. Rows are stored in the order in which they finish.
     report
         Told the number of rows appended so far.
@@ -98,10 +98,10 @@ def run_into_ledger(
         for item in items
         if f"{judge.name}/{judge.mode}/{item.id}" not in done
     ]
-    if workers < 1:
-        raise InputError(f"at least one worker is needed, got {workers!r}")
+    if concurrency < 1:
+        raise InputError(f"the concurrency is at least 1, got {concurrency!r}")
     appended = 0
-    for rows in _in_turn(jobs, timed) if workers == 1 else _at_once(jobs, timed, workers):
+    for rows in _in_turn(jobs, timed) if concurrency == 1 else _at_once(jobs, timed, concurrency):
         ledger.append(*rows)
         appended += len(rows)
         report(appended)
@@ -113,10 +113,12 @@ def _in_turn(jobs: Sequence[tuple[Judge, Item]], timed: bool) -> Iterator[list[R
         yield [judge_item(judge, item, timed)]
 
 
-def _at_once(jobs: Sequence[tuple[Judge, Item]], timed: bool, workers: int) -> Iterator[list[Row]]:
+def _at_once(
+    jobs: Sequence[tuple[Judge, Item]], timed: bool, concurrency: int
+) -> Iterator[list[Row]]:
     """Rows as they come in; where several have come in since the last look, together."""
     finished: SimpleQueue[Future[Row]] = SimpleQueue()
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="judge")
+    pool = ThreadPoolExecutor(concurrency, thread_name_prefix="judge")
     left = len(jobs)
     try:
         for judge, item in jobs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from riskjudge.data.trace import ModeColumns, Trace
@@ -19,7 +19,9 @@ from riskjudge.data.verdict import (
 from riskjudge.errors import InputError
 from riskjudge.ledger.reading import refuse_duplicates
 from riskjudge.ledger.rows import Row
-from riskjudge.ledger.uncertainty import UNCERTAINTIES
+from riskjudge.ledger.uncertainty import UNCERTAINTIES, Judged, measure_named
+
+Measure = Callable[[Judged], float | None]
 
 
 def to_trace(
@@ -43,7 +45,7 @@ def to_trace(
         The trace's modes in the order in which they are asked, as ``"judge/mode"``; by default
         all, in the order of the rows.
     uncertainty
-        The measure for every arm, or one by arm: ``confidence`` (1 minus it), ``dissent`` (of a
+        The measure for every arm, or one by arm: ``confidence`` (1 minus it), ``variation_ratio`` (of a
         panel), ``preference_entropy`` (of a swap trial, over both orders) or ``cut`` (nearness of
         a score to its cut).
 
@@ -116,30 +118,26 @@ def _items(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
 
 
 def _arm_cells(arm: str, rows: Mapping[str, Row], measure: str) -> dict[str, dict[str, Any]]:
-    if measure not in UNCERTAINTIES:
-        raise InputError(
-            f"the uncertainty of arm {arm!r} is one of {', '.join(UNCERTAINTIES)}, got {measure!r}"
-        )
-    cells = {subject: _cell(row, measure) for subject, row in rows.items()}
+    try:
+        read = measure_named(measure)
+    except InputError as error:
+        raise InputError(f"arm {arm!r}: {error}") from None
+    cells = {subject: _cell(row, read) for subject, row in rows.items()}
     verdicts = [row for subject, row in rows.items() if "v" in cells[subject]]
     if verdicts and all(cells[row.subject]["u"] is None for row in verdicts):
-        there = [
-            name
-            for name, read in UNCERTAINTIES.items()
-            if any(read(row) is not None for row in verdicts)
-        ]
+        there = [name for name in UNCERTAINTIES if any(_has(row, name) for row in verdicts)]
         raise InputError(
             f"arm {arm!r} has no {measure!r} on any row; it has {', '.join(there) or 'none at all'}"
         )
     return cells
 
 
-def _cell(row: Row, measure: str) -> dict[str, Any]:
+def _cell(row: Row, measure: Measure) -> dict[str, Any]:
     match row.outcome:
         case BooleanVerdict(value):
-            return {"v": int(value), "u": UNCERTAINTIES[measure](row)}
+            return {"v": int(value), "u": _measured(row, measure)}
         case WinnerVerdict(winner):
-            return {"v": int(winner is Winner.A), "u": UNCERTAINTIES[measure](row)}
+            return {"v": int(winner is Winner.A), "u": _measured(row, measure)}
         case ScoreVerdict():
             raise InputError(f"row {row.id!r} holds a score; a trace needs a cut on it")
         case Abstention(reason):
@@ -150,3 +148,17 @@ def _cell(row: Row, measure: str) -> dict[str, Any]:
             return {"why": UNDECIDED}
         case None:
             return {}
+
+
+def _measured(row: Row, measure: Measure) -> float | None:
+    try:
+        return measure(row)
+    except InputError as error:
+        raise InputError(f"row {row.id!r}: {error}") from None
+
+
+def _has(row: Row, name: str) -> bool:
+    try:
+        return UNCERTAINTIES[name](row) is not None
+    except InputError:
+        return False

@@ -1,16 +1,18 @@
 """How unsure a judgement is, read off what it discloses. Higher is less sure.
 
-Each measure takes a row or a judgement and returns None where what it needs is not there.
+Each measure takes a row or a judgement and returns None where what it needs is not there. What is
+there and no number on its scale is refused: it would be a score that means something else.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from riskjudge.data.verdict import Outcome
+from riskjudge.errors import InputError
 from riskjudge.uncertainty.entropy import binary_entropy, entropy_of_log_odds
 
 
@@ -32,16 +34,18 @@ def confidence_gap(judged: Judged) -> float | None:
     return None if judged.confidence is None else 1.0 - judged.confidence
 
 
-def dissent(judged: Judged) -> float | None:
+def variation_ratio(judged: Judged) -> float | None:
     """Share of a panel's seats that did not give the leading answer."""
     votes = judged.disclosure.get("votes")
-    if not votes:
+    if votes is None:
         return None
-    return 1.0 - max(Counter(votes).values()) / len(votes)
+    if not isinstance(votes, Sequence) or isinstance(votes, str) or not votes:
+        raise InputError(f"the disclosed `votes` are a list of answers, got {votes!r}")
+    return 1.0 - max(Counter(map(str, votes)).values()) / len(votes)
 
 
 def preference_entropy(judged: Judged) -> float | None:
-    """Entropy, in bits, of a swap trial's preference averaged over both orders.
+    """Entropy, in nats, of a swap trial's preference averaged over both orders.
 
     Where the judge gave no confidences, each order counts as 1, 0 or, for a tie, a half.
 
@@ -50,20 +54,20 @@ def preference_entropy(judged: Judged) -> float | None:
     >>> from riskjudge.judges import PairwiseTrial, first_slot, longest
     >>> from riskjudge.items import Item
     >>> pair = Item("q1", "?", ("long", "x"))
-    >>> preference_entropy(PairwiseTrial(first_slot())(pair))
-    1.0
+    >>> preference_entropy(PairwiseTrial(first_slot())(pair)) == math.log(2)
+    True
     >>> preference_entropy(PairwiseTrial(longest())(pair))
     0.0
     """
-    preference = judged.disclosure.get("preference")
+    preference = _number(judged, "preference", 0.0, 1.0)
     if preference is None:
-        said = judged.disclosure.get("orders", {}).values()
+        orders = judged.disclosure.get("orders")
+        said = [str(answer) for answer in orders.values()] if isinstance(orders, Mapping) else []
         worth = {"a": 1.0, "b": 0.0, "undecided": 0.5}
         if len(said) != 2 or not set(said) <= set(worth):
             return None
         preference = sum(worth[answer] for answer in said) / 2
-    chances = (preference, 1.0 - preference)
-    return 0.0 - sum(p * math.log2(p) for p in chances if p > 0.0)
+    return binary_entropy(preference)
 
 
 def cut_nearness(judged: Judged) -> float | None:
@@ -77,10 +81,16 @@ def cut_nearness(judged: Judged) -> float | None:
     >>> round(cut_nearness(graded), 12)
     0.6
     """
-    score, cut, scale = (judged.disclosure.get(name) for name in ("score", "cut", "scale"))
-    if score is None or cut is None or not scale:
+    scale = judged.disclosure.get("scale")
+    if scale is None:
         return None
-    longest = max(cut - scale[0], scale[1] - cut)
+    if not isinstance(scale, Sequence) or len(scale) != 2 or not all(map(_finite, scale)):
+        raise InputError(f"the disclosed `scale` is two numbers, got {scale!r}")
+    low, high = scale
+    score, cut = (_number(judged, name, low, high) for name in ("score", "cut"))
+    if score is None or cut is None:
+        return None
+    longest = max(cut - low, high - cut)
     return 1.0 - abs(score - cut) / longest if longest > 0 else 1.0
 
 
@@ -96,17 +106,62 @@ def predictive_entropy(judged: Judged) -> float | None:
     >>> round(predictive_entropy(Judgement(BooleanVerdict(True), disclosure={"p_true": 0.9})), 4)
     0.3251
     """
-    log_odds, p = judged.disclosure.get("log_odds"), judged.disclosure.get("p_true")
+    log_odds = _number(judged, "log_odds")
     if log_odds is not None:
         return entropy_of_log_odds(log_odds)
+    p = _number(judged, "p_true", 0.0, 1.0)
     return None if p is None else binary_entropy(p)
+
+
+def _number(
+    judged: Judged, name: str, low: float = -math.inf, high: float = math.inf
+) -> float | None:
+    """A disclosed number on its scale; None where it is not disclosed."""
+    value = judged.disclosure.get(name)
+    if value is None:
+        return None
+    if not _finite(value) or not low <= value <= high:
+        where = f" in [{low:g}, {high:g}]" if math.isfinite(high) else ""
+        raise InputError(f"the disclosed `{name}` is a number{where}, got {value!r}")
+    return float(value)
+
+
+def _finite(value: object) -> bool:
+    # A comparison, because a whole number may be too large for a float.
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and -1e300 <= value <= 1e300  # type: ignore[operator]
 
 
 UNCERTAINTIES: Mapping[str, Callable[[Judged], float | None]] = {
     "confidence": confidence_gap,
-    "dissent": dissent,
+    "variation_ratio": variation_ratio,
     "preference_entropy": preference_entropy,
     "cut": cut_nearness,
     "predictive_entropy": predictive_entropy,
 }
 """The measures by the name a configuration or a command gives them."""
+
+
+def measure_named(name: str) -> Callable[[Judged], float | None]:
+    """The measure of a name.
+
+    Raises
+    ------
+    InputError
+        If there is none; a name that the measure had before is answered with the new one.
+
+    Examples
+    --------
+    >>> measure_named("dissent")
+    Traceback (most recent call last):
+    ...
+    riskjudge.errors.InputError: the uncertainty 'dissent' is now called 'variation_ratio'
+    """
+    if name in _RENAMED:
+        raise InputError(f"the uncertainty {name!r} is now called {_RENAMED[name]!r}")
+    if name not in UNCERTAINTIES:
+        raise InputError(f"an uncertainty is one of {', '.join(UNCERTAINTIES)}, got {name!r}")
+    return UNCERTAINTIES[name]
+
+
+_RENAMED = {"dissent": "variation_ratio"}

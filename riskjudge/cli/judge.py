@@ -1,54 +1,39 @@
-"""``riskjudge judge`` and ``run``: ask judges about items, all of them or no more than needed."""
+"""``riskjudge judge``: ask judges about every item."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from riskjudge.cli import options
-from riskjudge.cli.judging import print_census
+from riskjudge.cli.item_options import (
+    Candidates,
+    Items,
+    ItemsFormat,
+    Labels,
+    LedgerFile,
+    Limit,
+    Systems,
+    beside,
+    read_asked,
+)
 from riskjudge.cli.model_options import ModelOptions, open_judges, with_model_options
-from riskjudge.cli.options import By, Floor, GateFile
+from riskjudge.cli.readings import print_census
 from riskjudge.errors import InputError, OperationalError
 
 if TYPE_CHECKING:
     from riskjudge.items import Item
-    from riskjudge.items.admission import Admission
     from riskjudge.judges import Judge
     from riskjudge.ledger import LedgerWriter, Row
 
-Items = Annotated[
-    Path, typer.Argument(metavar="ITEMS", help="JSONL of ours, NQ-open JSONL, or EVOUNA JSON.")
-]
-ItemsFormat = Annotated[
-    str | None, typer.Option("--format", help="items, nq-open or evouna. (default: by its content)")
-]
-Systems = Annotated[
-    str, typer.Option(help="Of an EVOUNA file: whose answers, with commas. (default: all)")
-]
-Candidates = Annotated[
-    Path | None, typer.Option(help="Of an NQ-open file: JSON object from question to answer.")
-]
-Labels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--label", help="exact, f1, f1:0.6, llm, column; the first is the label. (default: column)"
-    ),
-]
-LedgerFile = Annotated[
-    Path | None, typer.Option("--ledger", help="Rows, JSONL. (default: beside the output)")
-]
-Limit = Annotated[int | None, typer.Option(help="Only the first so many items.", min=1)]
-
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the application."""
+    """Add the command to the application."""
     app.command("judge")(judge)
-    app.command("run")(run)
 
 
 @with_model_options
@@ -77,7 +62,7 @@ def judge(
     uncertainty: Annotated[
         str,
         typer.Option(
-            help="With --config: the trace's measure: confidence, dissent, preference_entropy, "
+            help="With --config: the trace's measure: confidence, variation_ratio, preference_entropy, "
             "predictive_entropy or cut."
         ),
     ] = "confidence",
@@ -92,7 +77,7 @@ def judge(
     from riskjudge.items.admission import admissions
 
     ways = admissions(labels or ["column"])
-    asked = _items(items, form, systems, candidates, limit, ways)
+    asked = read_asked(items, form, systems, candidates, limit, ways)
     trace, ledger = _files(output, ledger)
     if config is not None:
         _ask_composed(config, asked, trace, ledger, parquet, timings, uncertainty, as_json)
@@ -101,7 +86,7 @@ def judge(
         from riskjudge.judges.modes import EVALUATOR
 
         also = (EVALUATOR,) if any(way.kind == "llm" for way in ways) else ()
-        judges = stack.enter_context(open_judges(models, _beside(output, "cache.sqlite"), also))
+        judges = stack.enter_context(open_judges(models, beside(output, "cache.sqlite"), also))
         main, evaluators = judges[: len(models.mode_names)], judges[len(models.mode_names) :]
         rows = _ask(main, asked, ledger, timings, models.concurrency)
         if evaluators:
@@ -120,83 +105,6 @@ def judge(
         typer.echo(f"{len(frame)} items, modes {models.modes}, in {trace}", err=True)
 
 
-@with_model_options
-def run(
-    *,
-    gate: GateFile,
-    items: Items,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Outcomes: .csv, .jsonl or .parquet.")
-    ],
-    labels: Labels = None,
-    form: ItemsFormat = None,
-    systems: Systems = "",
-    candidates: Candidates = None,
-    limit: Limit = None,
-    ledger: LedgerFile = None,
-    by: By = None,
-    floor: Floor = 30,
-    as_json: options.AsJson = False,
-    models: ModelOptions,
-) -> None:
-    """Decide items with a gate, asking each mode only where no earlier one was accepted.
-
-    The modes are those that the gate was calibrated on, in its order. Labels are not needed.
-    """
-    from riskjudge.evaluation import summarize
-    from riskjudge.evaluation.render import report_tables
-    from riskjudge.gate import load_gate
-    from riskjudge.io.tables import write_table
-    from riskjudge.items.admission import admissions
-    from riskjudge.judges.judging import run_lazily
-    from riskjudge.ledger import LedgerWriter
-
-    ways = admissions(labels or ["column"])
-    if any(way.kind == "llm" for way in ways):
-        raise InputError("run asks no evaluator; label with exact, f1 or column")
-    fitted = load_gate(gate)
-    asked = _items(items, form, systems, candidates, limit, ways)
-    path = ledger or _beside(output, "ledger.jsonl")
-    with ExitStack() as stack:
-        judges = stack.enter_context(open_judges(models, _beside(output, "cache.sqlite")))
-        writer = stack.enter_context(LedgerWriter(path))
-        done = run_lazily(
-            fitted, judges, asked, writer, workers=models.concurrency, report=_stage_bars(stack)
-        )
-    write_table(done.outcomes.to_frame(), output)
-    summary = summarize(done.outcomes, by=by, floor=floor)
-    if as_json:
-        calls = {"items": done.n_items, "asked": dict(done.asked), "saved": dict(done.saved)}
-        options.print_json({"report": summary.to_dict(), "judgements": calls})
-        return
-    for printed in report_tables(summary, str(items)):
-        options.show(printed)
-    for mode, count in done.asked.items():
-        typer.echo(f"{mode}: {count} of {done.n_items} items asked, {done.saved[mode]} saved")
-    typer.echo(f"outcomes written to {output}", err=True)
-
-
-def _items(
-    path: Path,
-    form: str | None,
-    systems: str,
-    candidates: Path | None,
-    limit: int | None,
-    ways: Sequence[Admission],
-) -> list[Item]:
-    from riskjudge.items.questions import read_questions
-    from riskjudge.judges.judging import labelled
-
-    chosen = [name.strip() for name in systems.split(",") if name.strip()]
-    items = read_questions(path, form, systems=chosen, candidates=candidates)[:limit]
-    bare = sum(not item.has_body for item in items)
-    if bare:
-        typer.echo(f"{path}: {bare} of {len(items)} items have no answer to judge", err=True)
-    # Without labels a trace still serves to decide, so an absent column is no error.
-    given = [way for way in ways if way.kind != "column"] or None
-    return items if given is None else labelled(items, ways)
-
-
 def _files(output: Path, ledger: Path | None) -> tuple[Path | None, Path]:
     """The trace, if one is wanted, and the ledger."""
     if output.suffix == ".jsonl":
@@ -206,15 +114,11 @@ def _files(output: Path, ledger: Path | None) -> tuple[Path | None, Path]:
     from riskjudge.io.tables import table_format
 
     table_format(output)
-    return output, ledger or _beside(output, "ledger.jsonl")
-
-
-def _beside(output: Path, ending: str) -> Path:
-    return output.with_name(f"{output.stem}.{ending}")
+    return output, ledger or beside(output, "ledger.jsonl")
 
 
 def _ask(
-    judges: Sequence[Judge], items: Sequence[Item], ledger: Path, timings: bool, workers: int
+    judges: Sequence[Judge], items: Sequence[Item], ledger: Path, timings: bool, concurrency: int
 ) -> tuple[Row, ...]:
     from riskjudge.judges import run_into_ledger
     from riskjudge.judges.judging import AnyModelJudge, refuse_other_questions
@@ -226,7 +130,7 @@ def _ask(
         refuse_other_questions(writer.rows, [j for j in judges if isinstance(j, AnyModelJudge)])
         left = _unanswered(judges, items, writer)
         with options.progress_bar("judging", left) as report:
-            appended = run_into_ledger(judges, items, writer, timings, workers, report)
+            appended = run_into_ledger(judges, items, writer, timings, concurrency, report)
         typer.echo(f"{appended} rows appended to {ledger}", err=True)
         return writer.rows
 
@@ -266,22 +170,8 @@ def _ask_composed(
 
     judges = read_judges(config, MODEL_BUILDERS)
     # One at a time: a scripted judge may count its calls.
-    rows = _ask(judges, items, ledger, timings, workers=1)
+    rows = _ask(judges, items, ledger, timings, concurrency=1)
     _finish(rows, parquet, as_json)
     if trace is not None:
         arms = [f"{judge.name}/{judge.mode}" for judge in judges]
         write_table(to_trace(rows, arms, uncertainty).to_frame(), trace)
-
-
-def _stage_bars(stack: ExitStack) -> Callable[[str, int], Callable[[int], None]]:
-    """A progress bar for each mode; one ends where the next begins."""
-    current: list[Any] = []
-
-    def begin(mode: str, total: int) -> Callable[[int], None]:
-        while current:
-            current.pop().close()
-        bars = stack.enter_context(ExitStack())
-        current.append(bars)
-        return bars.enter_context(options.progress_bar(mode, total))
-
-    return begin

@@ -1,4 +1,4 @@
-"""A scripted OpenAI-compatible server on loopback: to test a pipeline, and how it takes failures.
+"""A scripted OpenAI-compatible server on loopback, for tests and benchmarks.
 
 By itself it answers every question with a verdict and log-probabilities that a hash of the request
 decides, so that the same question gets the same answer. A script may make it do worse.

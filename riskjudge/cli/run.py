@@ -1,0 +1,101 @@
+"""``riskjudge run``: decide items with a gate, asking no more than it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from riskjudge.cli import options
+from riskjudge.cli.item_options import (
+    Candidates,
+    Items,
+    ItemsFormat,
+    Labels,
+    LedgerFile,
+    Limit,
+    Systems,
+    beside,
+    read_asked,
+)
+from riskjudge.cli.model_options import ModelOptions, open_judges, with_model_options
+from riskjudge.cli.options import By, Floor, GateFile
+from riskjudge.errors import InputError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command("run")(run)
+
+
+@with_model_options
+def run(
+    *,
+    gate: GateFile,
+    items: Items,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Outcomes: .csv, .jsonl or .parquet.")
+    ],
+    labels: Labels = None,
+    form: ItemsFormat = None,
+    systems: Systems = "",
+    candidates: Candidates = None,
+    limit: Limit = None,
+    ledger: LedgerFile = None,
+    by: By = None,
+    floor: Floor = 30,
+    as_json: options.AsJson = False,
+    models: ModelOptions,
+) -> None:
+    """Decide items with a gate, asking each mode only where no earlier one was accepted.
+
+    The modes are those that the gate was calibrated on, in its order. Labels are not needed.
+    """
+    from riskjudge.evaluation import summarize
+    from riskjudge.evaluation.render import report_tables
+    from riskjudge.gate import load_gate
+    from riskjudge.io.tables import write_table
+    from riskjudge.items.admission import admissions
+    from riskjudge.judges.judging import run_lazily
+    from riskjudge.ledger import LedgerWriter
+
+    ways = admissions(labels or ["column"])
+    if any(way.kind == "llm" for way in ways):
+        raise InputError("run asks no evaluator; label with exact, f1 or column")
+    fitted = load_gate(gate)
+    asked = read_asked(items, form, systems, candidates, limit, ways)
+    path = ledger or beside(output, "ledger.jsonl")
+    with ExitStack() as stack:
+        judges = stack.enter_context(open_judges(models, beside(output, "cache.sqlite")))
+        writer = stack.enter_context(LedgerWriter(path))
+        done = run_lazily(
+            fitted, judges, asked, writer, concurrency=models.concurrency, report=_stage_bars(stack)
+        )
+    write_table(done.outcomes.to_frame(), output)
+    summary = summarize(done.outcomes, by=by, floor=floor)
+    if as_json:
+        calls = {"items": done.n_items, "asked": dict(done.asked), "saved": dict(done.saved)}
+        options.print_json({"report": summary.to_dict(), "judgements": calls})
+        return
+    for printed in report_tables(summary, str(items)):
+        options.show(printed)
+    for mode, count in done.asked.items():
+        typer.echo(f"{mode}: {count} of {done.n_items} items asked, {done.saved[mode]} saved")
+    typer.echo(f"outcomes written to {output}", err=True)
+
+
+def _stage_bars(stack: ExitStack) -> Callable[[str, int], Callable[[int], None]]:
+    """A progress bar for each mode; one ends where the next begins."""
+    current: list[Any] = []
+
+    def begin(mode: str, total: int) -> Callable[[int], None]:
+        while current:
+            current.pop().close()
+        bars = stack.enter_context(ExitStack())
+        current.append(bars)
+        return bars.enter_context(options.progress_bar(mode, total))
+
+    return begin
