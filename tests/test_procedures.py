@@ -420,3 +420,21 @@ def test_an_order_that_looks_at_the_tested_labels_breaks_it():
         return cheat.certify(sample, alpha, delta)
 
     assert violations(None, "flat, two modes", certify=certify) > TOLERATED
+
+
+@pytest.mark.parametrize("name", ["hybrid", "learned", "portfolio", "split_fixed_sequence"])
+@pytest.mark.parametrize("size", [1, 3, 20])
+def test_a_pool_of_a_few_items_does_no_harm(name, size):
+    rng = np.random.default_rng(0)
+    scores = rng.random((1000, 2))
+    wrong = rng.random((1000, 2)) < [0.3, 0.2] * scores**2
+    pool = rng.random((size, 2))
+    nothing_known = np.zeros(pool.shape, dtype=int)
+    labels = np.zeros(1000, dtype=int)
+    sample = Sample(scores, wrong.astype(int), labels, ("a", "b"), pool, nothing_known)
+    alone = Sample(scores, wrong.astype(int), labels, ("a", "b"))
+    with_pool, without = (
+        PROCEDURES[name]().certify(s, 0.1, 0.05).coverage for s in (sample, alone)
+    )
+    assert with_pool > without - 0.05
+    assert without > 0.9

@@ -128,13 +128,16 @@ def drop_hopeless(
 def pool_of(sample: Sample, reserve: float, seed: int) -> tuple[FloatArray, Sample, int]:
     """Scores to place a path with, the rows left to test on, and how many rows that took.
 
-    An unlabelled pool costs no labelled rows. Without one, a random share of the labelled rows
-    serves as the pool; those rows are then not tested on.
+    An unlabelled pool costs no labelled rows. Without one, or with one that is smaller than the
+    reserve would be, a random share of the labelled rows serves as the pool; those rows are then not
+    tested on.
     """
-    if sample.pool_scores is not None and len(sample.pool_scores):
-        return _thin(sample.pool_scores), sample, 0
+    pool = sample.pool_scores
+    if pool is not None and len(pool) and len(pool) >= round(reserve * sample.n):
+        return _thin(pool), sample, 0
     reserved, rest = sample.reserve(reserve, seed)
-    return _thin(reserved.scores), rest, reserved.n
+    scores = reserved.scores if pool is None else np.concatenate((pool, reserved.scores))
+    return _thin(scores), rest, reserved.n
 
 
 def _thin(pool: FloatArray) -> FloatArray:

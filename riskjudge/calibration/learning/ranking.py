@@ -104,8 +104,10 @@ def rank_risks(reserved: Sample, seed: int) -> RiskRanking:
 
 def _pool(reserved: Sample) -> tuple[FloatArray, BoolArray | None]:
     """Scores that define ranks and coverage, and where neighbouring modes disagree."""
-    if reserved.pool_scores is None or len(reserved.pool_scores) == 0:
+    if reserved.pool_scores is None:
         return reserved.scores, None
+    if len(reserved.pool_scores) < reserved.n:  # too few to tell ranks: the reserved rows help out
+        return np.concatenate((reserved.pool_scores, reserved.scores)), None
     step = -(-len(reserved.pool_scores) // _POOL_ROWS)
     scores, verdicts = reserved.pool_scores[::step], reserved.pool_verdicts
     if verdicts is None or reserved.n_modes == 1 or reserved.columns_per_mode > 1:
