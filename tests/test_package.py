@@ -30,6 +30,7 @@ LAYERS = [
     ("prompts",),
     ("llm",),
     ("judges",),
+    ("readers",),
     ("agreement",),
     ("monitor",),
     ("demo", "paper"),

@@ -24,6 +24,7 @@ from riskjudge.cli import (
     judge,
     plan,
     plot,
+    read,
     reading,
     report,
     reproduce,
@@ -64,6 +65,7 @@ def _options(
 
 for _commands in (
     demo,
+    read,
     calibrate,
     sweep,
     plan,

@@ -1,0 +1,145 @@
+"""``read``: from another tool's file to a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from riskjudge.cli import options
+from riskjudge.errors import InputError
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(read)
+
+
+def read(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE…", help="Logs or exports of one tool, or any table."),
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="The trace: .csv, .jsonl or .parquet.")
+    ],
+    format: Annotated[
+        str | None,
+        typer.Option("--format", help="By default recognised from the content; `list` names all."),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option("--labels", help="A file of labels, joined by id.")
+    ] = None,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option("--judge", help="Judge, scorer or metric that becomes a mode; repeatable."),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option("--label", help="Field of what is right, as NAME or NAME:right/wrong."),
+    ] = None,
+    verdict: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--verdict", help="Field of a mode's verdict, as NAME or NAME:right/wrong; repeatable."
+        ),
+    ] = None,
+    uncertainty: Annotated[
+        list[str] | None,
+        typer.Option("--uncertainty", help="Field that is higher where less sure; one a mode."),
+    ] = None,
+    confidence: Annotated[
+        list[str] | None,
+        typer.Option("--confidence", help="Field from 0 to 1, higher where more sure; one a mode."),
+    ] = None,
+    correct: Annotated[
+        str | None,
+        typer.Option("--correct", help="Field of whether the judge was right, if that is all."),
+    ] = None,
+    cut: Annotated[
+        float | None, typer.Option("--cut", help="From which score on an item passes.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option("--group", help="Field of groups of dependent items.")
+    ] = None,
+    map_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="COLUMN=FIELD",
+            help="The same in short: label=…, v1=…, u1=…, v2=…, group=…, item_id=…; repeatable.",
+        ),
+    ] = None,
+    choose: Annotated[
+        list[str] | None,
+        typer.Option("--choose", metavar="KEY=VALUE", help="A choice of one format: filter, id."),
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Turn another tool's judgements into a trace, and say what was taken for what.
+
+    Nothing is guessed: where a file leaves a choice, the candidates are listed with the option that
+    chooses. Errors, refusals and truncated replies become failures, ties undecided.
+    """
+    import json
+
+    from riskjudge.io.tables import write_table
+    from riskjudge.readers import Choices, import_files
+
+    mapped = _pairs("--map", map_)
+    numbers = range(1, len(mapped) + 1)
+    known = {"label", "group", "item_id", *(f"{kind}{n}" for kind in "vu" for n in numbers)}
+    for column in mapped:
+        if column not in known:
+            raise InputError(f"--map fills label, group, item_id, v1, u1, v2 …; not {column!r}")
+    other = _pairs("--choose", choose)
+    if "item_id" in mapped:
+        other["id"] = mapped["item_id"]
+    imported = import_files(
+        files,
+        format=format,
+        labels=labels,
+        choices=Choices(
+            judges=tuple(judge or ()),
+            label=label or mapped.get("label"),
+            uncertainties=(
+                *(uncertainty or ()),
+                *(mapped[f"u{n}"] for n in numbers if f"u{n}" in mapped),
+            ),
+            confidences=tuple(confidence or ()),
+            group=group or mapped.get("group"),
+            cut=cut,
+            verdicts=(
+                *(verdict or ()),
+                *(mapped[f"v{n}"] for n in numbers if f"v{n}" in mapped),
+            ),
+            correct=correct,
+            other=other,
+        ),
+    )
+    write_table(imported.frame, output)
+    if as_json:
+        told = {
+            "items": len(imported.frame),
+            "modes": list(imported.modes),
+            "taken": list(imported.taken),
+            "notes": list(imported.notes),
+        }
+        typer.echo(json.dumps(told, indent=2))
+        return
+    for line in (*imported.taken, *imported.notes):
+        typer.echo(line)
+    typer.echo(f"{len(imported.frame)} items -> {output}")
+
+
+def _pairs(flag: str, given: list[str] | None) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for text in given or ():
+        key, equals, value = text.partition("=")
+        if not (key and equals and value):
+            raise InputError(f"{flag} takes KEY=VALUE, got {text!r}")
+        if key in pairs:
+            raise InputError(f"{flag}: {key!r} is given twice")
+        pairs[key] = value
+    return pairs
