@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
+from riskjudge.data.source import ScoreSource
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
 from riskjudge.errors import InputError
 
@@ -28,13 +29,15 @@ _BINARY: dict[Any, int] = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0
 class ModeColumns:
     """Names of a mode's columns in a table.
 
-    `why` is an optional column that says why there is no verdict: one of :data:`ABSENCES`.
+    `why` is an optional column that says why there is no verdict: one of :data:`ABSENCES`; `source`
+    one that says what made the scores (see :class:`.ScoreSource`), the same in every row.
     """
 
     name: str
     verdict: str
     uncertainty: str
     why: str | None = None
+    source: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> ModeColumns:
@@ -76,6 +79,8 @@ class Trace:
         Items with equal values depend on one another (several answers to one question, say).
     extra : DataFrame
         Whatever else the table carried, in the same order.
+    sources : tuple of ScoreSource or None, length K
+        What made each mode's scores; None where nothing says so.
     """
 
     item_id: ObjectArray
@@ -86,6 +91,11 @@ class Trace:
     labels: IntArray
     group: ObjectArray | None
     extra: pd.DataFrame
+    sources: tuple[ScoreSource | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            object.__setattr__(self, "sources", (None,) * len(self.columns))
 
     def __len__(self) -> int:
         return len(self.item_id)
@@ -115,6 +125,7 @@ class Trace:
             self.labels[index],
             None if self.group is None else self.group[index],
             self.extra.iloc[_positions(index)],
+            self.sources,
         )
 
     def mode_index(self, mode: str) -> int:
@@ -141,6 +152,7 @@ class Trace:
             self.labels,
             self.group,
             self.extra,
+            tuple(self.sources[k] for k in index),
         )
 
     def fingerprint(self) -> str:
@@ -150,6 +162,7 @@ class Trace:
         """
         order = np.argsort(self.item_id.astype(str), kind="stable")
         digest = hashlib.sha256("\0".join(self.modes).encode())
+        digest.update("\0".join(map(str, self.sources)).encode())
         digest.update("\0".join(self.item_id[order]).encode())
         for array in (self.verdicts, self.scores, self.absence, self.labels):
             digest.update(np.ascontiguousarray(array[order]).tobytes())
@@ -244,7 +257,7 @@ class Trace:
         )
         used = {item_id, label, group}
         for mode in given:
-            used |= {mode.verdict, mode.uncertainty, mode.why}
+            used |= {mode.verdict, mode.uncertainty, mode.why, mode.source}
         return cls(
             ids,
             tuple(given),
@@ -254,6 +267,7 @@ class Trace:
             labels,
             None if group is None else check.groups(group),
             frame[[c for c in frame.columns if c not in used]].reset_index(drop=True),
+            tuple(None if mode.source is None else check.source(mode.source) for mode in given),
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -268,6 +282,8 @@ class Trace:
                 data[f"why{k + 1}"] = [
                     None if code < 0 else ABSENCES[code] for code in self.absence[:, k]
                 ]
+            if self.sources[k] is not None:
+                data[f"source{k + 1}"] = str(self.sources[k])
         if self.group is not None:
             data["group"] = self.group
         return pd.concat([pd.DataFrame(data), self.extra.reset_index(drop=True)], axis=1)
@@ -284,7 +300,13 @@ def default_modes(columns: Sequence[str], source: str = "the table") -> list[Mod
     found: list[ModeColumns] = []
     while f"v{(k := len(found) + 1)}" in columns and f"u{k}" in columns:
         found.append(
-            ModeColumns(f"mode{k}", f"v{k}", f"u{k}", f"why{k}" if f"why{k}" in columns else None)
+            ModeColumns(
+                f"mode{k}",
+                f"v{k}",
+                f"u{k}",
+                f"why{k}" if f"why{k}" in columns else None,
+                f"source{k}" if f"source{k}" in columns else None,
+            )
         )
     if not found:
         have = ", ".join(map(str, columns))
@@ -300,16 +322,16 @@ class _Columns:
 
     def __init__(self, frame: pd.DataFrame, source: str) -> None:
         self.frame = frame
-        self.source = source
+        self.source_name = source
 
     def values(self, column: str) -> ObjectArray:
         if column not in self.frame.columns:
             have = ", ".join(map(str, self.frame.columns))
-            raise InputError(f"{self.source} has no column {column!r}; its columns are {have}")
+            raise InputError(f"{self.source_name} has no column {column!r}; its columns are {have}")
         return self.frame[column].to_numpy(dtype=object)
 
     def wrong(self, column: str, row: int, value: object, right: str) -> InputError:
-        return InputError(f"{self.source}, row {row + 1}, {column}: {value!r} is not {right}")
+        return InputError(f"{self.source_name}, row {row + 1}, {column}: {value!r} is not {right}")
 
     def ids(self, column: str) -> ObjectArray:
         import pandas as pd
@@ -324,7 +346,7 @@ class _Columns:
             row = int(twice.argmax())
             first = int(np.flatnonzero(ids == ids[row])[0])
             raise InputError(
-                f"{self.source}, row {row + 1}: the id {ids[row]!r} is that of row {first + 1}; every "
+                f"{self.source_name}, row {row + 1}: the id {ids[row]!r} is that of row {first + 1}; every "
                 f"item needs an id of its own in {column!r}"
             )
         return ids
@@ -383,6 +405,28 @@ class _Columns:
         scores[absence >= 0] = np.nan
         return verdicts, scores, absence
 
+    def source(self, column: str) -> ScoreSource | None:
+        """The one source that a column names; None where it is empty throughout."""
+        import pandas as pd
+
+        values = self.values(column)
+        values[pd.isna(values)] = ""
+        which, texts = pd.factorize(values)
+        sources: list[ScoreSource | None] = []
+        for code, text in enumerate(texts):
+            row = int(np.flatnonzero(which == code)[0])
+            try:
+                sources.append(ScoreSource.parse(str(text)) if text != "" else None)
+            except InputError as error:
+                raise InputError(f"{self.source_name}, row {row + 1}, {column}: {error}") from None
+            if sources[-1] != sources[0]:
+                raise InputError(
+                    f"{self.source_name}, row {row + 1}, {column}: the scores come from "
+                    f"{sources[-1] or 'nothing that is named'}, those of row 1 from "
+                    f"{sources[0] or 'nothing that is named'}; a mode has one source"
+                )
+        return sources[0]
+
     def _read_reasons(self, column: str, verdicts: IntArray, absence: IntArray) -> None:
         import pandas as pd
 
@@ -395,7 +439,7 @@ class _Columns:
                 raise self.wrong(column, int(row), reason, f"one of {', '.join(ABSENCES)}")
             if verdicts[row] >= 0 and reason != FailureKind.NO_CONFIDENCE:
                 raise InputError(
-                    f"{self.source}, row {row + 1}: {column} says {reason!r}, yet there is a "
+                    f"{self.source_name}, row {row + 1}: {column} says {reason!r}, yet there is a "
                     "verdict; an item has the one or the other"
                 )
             absence[row] = ABSENCES.index(reason)
@@ -412,10 +456,23 @@ def _positions(index: IntArray | BoolArray) -> IntArray:
 
 
 def stack(traces: Sequence[Trace]) -> Trace:
-    """Traces one below the other; what only some of them carry along is left out."""
+    """Traces one below the other; what only some of them carry along is left out.
+
+    Raises
+    ------
+    InputError
+        If the scores of a mode come from different sources.
+    """
     import pandas as pd
 
     first = traces[0]
+    for trace in traces[1:]:
+        for mode, one, other in zip(first.modes, first.sources, trace.sources, strict=True):
+            if one != other:
+                known, unknown = (one, other) if one is not None else (other, one)
+                assert known is not None
+                differ = "; ".join(known.differences(unknown))
+                raise InputError(f"the mode {mode} has two sources, {differ}")
     grouped = all(trace.group is not None for trace in traces)
     return Trace(
         np.concatenate([trace.item_id for trace in traces]),
@@ -428,6 +485,7 @@ def stack(traces: Sequence[Trace]) -> Trace:
         if grouped
         else None,
         pd.concat([trace.extra for trace in traces], join="inner", ignore_index=True),
+        first.sources,
     )
 
 
