@@ -410,7 +410,7 @@ class _Columns:
         import pandas as pd
 
         values = self.values(column)
-        values[pd.isna(values)] = ""
+        values = np.where(pd.isna(values), "", values)
         which, texts = pd.factorize(values)
         sources: list[ScoreSource | None] = []
         for code, text in enumerate(texts):
