@@ -23,6 +23,7 @@ LAYERS = [
     ("display",),
     ("evaluation",),
     ("plots",),
+    ("page",),
     ("uncertainty",),
     ("items",),
     ("ledger",),
