@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from riskjudge.data.trace import ABSENCES, ModeColumns, Trace, read_trace, stack
 from riskjudge.errors import InputError
+from riskjudge.evaluation import summarize
+from riskjudge.gate import SelectiveGate
 from riskjudge.io.tables import read_table, write_table
 
 
@@ -151,3 +153,43 @@ def test_rows_and_stack_are_inverse(mask):
     keep = np.array(mask)
     parts = [part for part in (trace.rows(keep), trace.rows(~keep)) if len(part)]
     assert stack(parts).fingerprint() == trace.fingerprint()
+
+
+@pytest.mark.parametrize("mode", [ModeColumns("judge", "v1", "u1"), None])
+def test_reasons_and_sources_are_taken_up_where_the_table_has_them(mode):
+    frame = table(v1=[None, 1, 0], why1=["panel_split", None, None])
+    given = None if mode is None else [mode]
+    read = Trace.from_frame(frame, modes=given)
+    assert [ABSENCES[code] for code in read.absence[:, 0] if code >= 0] == ["panel_split"]
+    # Nothing failed in this batch, so that nobody wrote the column.
+    without = Trace.from_frame(table(), modes=read.columns[:1])
+    assert without.columns[0].why is None
+    assert (without.absence[:, 0] == -1).all()
+
+
+@pytest.mark.parametrize(("verdict", "why"), [("v1", "why1"), ("v_big", "why_big")])
+def test_a_gate_keeps_reasons_whether_or_not_its_own_trace_had_any(verdict, why):
+    rng = np.random.default_rng(0)
+    n = 400
+    right = rng.random(n) < 0.5
+    rows = pd.DataFrame(
+        {
+            "item_id": [str(i) for i in range(n)],
+            "label": right.astype(int),
+            verdict: np.where(rng.random(n) < 0.02, ~right, right).astype(int),
+            "u": rng.random(n),
+        }
+    )
+    reasons = [*["swap_inconsistent"] * 3, "undecided", "timeout"]
+    broken = rows.astype({verdict: "Int64"}).assign(**{why: [*reasons, *[None] * (n - 5)]})
+    broken.loc[:4, verdict] = pd.NA
+    mode = [ModeColumns("judge", verdict, "u")]
+    for fitted_on, batch in ((rows, broken), (broken, rows), (broken, broken)):
+        gate = SelectiveGate(0.1, 0.05).fit(Trace.from_frame(fitted_on, modes=mode))
+        outcomes = gate.decide(Trace.from_frame(batch, modes=gate.columns_))
+        whole = summarize(outcomes).whole
+        if batch is broken:
+            assert whole.abstained_by["swap_inconsistent"] == 3
+            assert (whole.undecided, whole.failed_by) == (1, {"timeout": 1})
+        else:
+            assert whole.failed == 0

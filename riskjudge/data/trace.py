@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
+from riskjudge.data.columns import Columns
 from riskjudge.data.source import ScoreSource
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
 from riskjudge.errors import InputError
@@ -22,15 +23,15 @@ ABSENCES: tuple[str, ...] = (*map(str, AbstainReason), UNDECIDED, *map(str, Fail
 """Why a mode has no usable verdict on an item: it declined, found no preference, or failed."""
 FIRST_FAILURE = ABSENCES.index(UNDECIDED) + 1
 
-_BINARY: dict[Any, int] = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0": 1}
-
 
 @dataclass(frozen=True, slots=True)
 class ModeColumns:
     """Names of a mode's columns in a table.
 
-    `why` is an optional column that says why there is no verdict: one of :data:`ABSENCES`; `source`
-    one that says what made the scores (see :class:`.ScoreSource`), the same in every row.
+    `why` is a column that says why there is no verdict: one of :data:`ABSENCES`; `source` one that
+    says what made the scores (see :class:`.ScoreSource`), the same in every row. A table need not
+    have them (nothing may have failed), and they are taken up by themselves where `why1` and
+    `source1` stand beside a verdict column `v1`.
     """
 
     name: str
@@ -244,9 +245,10 @@ class Trace:
         names = [mode.name for mode in given]
         if len(set(names)) != len(names):
             raise InputError(f"the mode names must differ, got {', '.join(names)}")
+        given = [_with_companions(mode, frame.columns) for mode in given]
         if group is None and "group" in frame.columns:
             group = "group"
-        check = _Columns(frame, source)
+        check = _TraceColumns(frame, source)
         ids = check.ids(item_id)
         # A table without labels has no column of the usual name; another name is meant to be there.
         unlabelled = label == "label" and label not in frame.columns
@@ -289,6 +291,20 @@ class Trace:
         return pd.concat([pd.DataFrame(data), self.extra.reset_index(drop=True)], axis=1)
 
 
+def _with_companions(mode: ModeColumns, columns: Collection[str]) -> ModeColumns:
+    """The mode with the optional columns that the table has, without those that it has not."""
+    ending = mode.verdict[1:] if mode.verdict.startswith("v") else None
+
+    def there(*names: str | None) -> str | None:
+        return next((name for name in names if name is not None and name in columns), None)
+
+    return replace(
+        mode,
+        why=there(mode.why, None if ending is None else f"why{ending}"),
+        source=there(mode.source, None if ending is None else f"source{ending}"),
+    )
+
+
 def default_modes(columns: Sequence[str], source: str = "the table") -> list[ModeColumns]:
     """Modes ``mode1, mode2, …`` from the columns ``v1, u1, v2, u2, …``.
 
@@ -299,15 +315,7 @@ def default_modes(columns: Sequence[str], source: str = "the table") -> list[Mod
     """
     found: list[ModeColumns] = []
     while f"v{(k := len(found) + 1)}" in columns and f"u{k}" in columns:
-        found.append(
-            ModeColumns(
-                f"mode{k}",
-                f"v{k}",
-                f"u{k}",
-                f"why{k}" if f"why{k}" in columns else None,
-                f"source{k}" if f"source{k}" in columns else None,
-            )
-        )
+        found.append(ModeColumns(f"mode{k}", f"v{k}", f"u{k}"))
     if not found:
         have = ", ".join(map(str, columns))
         raise InputError(
@@ -317,69 +325,11 @@ def default_modes(columns: Sequence[str], source: str = "the table") -> list[Mod
     return found
 
 
-class _Columns:
-    """Reads one column after the other, and names the row of whatever is wrong."""
-
-    def __init__(self, frame: pd.DataFrame, source: str) -> None:
-        self.frame = frame
-        self.source_name = source
-
-    def values(self, column: str) -> ObjectArray:
-        if column not in self.frame.columns:
-            have = ", ".join(map(str, self.frame.columns))
-            raise InputError(f"{self.source_name} has no column {column!r}; its columns are {have}")
-        return self.frame[column].to_numpy(dtype=object)
-
-    def wrong(self, column: str, row: int, value: object, right: str) -> InputError:
-        return InputError(f"{self.source_name}, row {row + 1}, {column}: {value!r} is not {right}")
-
-    def ids(self, column: str) -> ObjectArray:
-        import pandas as pd
-
-        values = self.values(column)
-        blank = pd.isna(values) | (values == "")
-        if blank.any():
-            raise self.wrong(column, int(blank.argmax()), None, "an id")
-        ids = np.array([str(value) for value in values], dtype=object)
-        twice = pd.Series(ids).duplicated().to_numpy()
-        if twice.any():
-            row = int(twice.argmax())
-            first = int(np.flatnonzero(ids == ids[row])[0])
-            raise InputError(
-                f"{self.source_name}, row {row + 1}: the id {ids[row]!r} is that of row {first + 1}; every "
-                f"item needs an id of its own in {column!r}"
-            )
-        return ids
-
-    def groups(self, column: str) -> ObjectArray:
-        import pandas as pd
-
-        values = self.values(column)
-        blank = pd.isna(values)
-        if blank.any():
-            raise self.wrong(column, int(blank.argmax()), None, "a group")
-        return values
-
-    def binary(self, column: str) -> IntArray:
-        """0, 1, or -1 where the cell is empty."""
-        import pandas as pd
-
-        values = self.values(column)
-        try:
-            which, distinct = pd.factorize(values)  # -1 where the cell is empty
-        except TypeError:
-            row = next(i for i, v in enumerate(values) if isinstance(v, list | dict | set))
-            raise self.wrong(column, row, values[row], "0, 1, true or false") from None
-        codes = np.full(len(distinct) + 1, -1)
-        for i, value in enumerate(distinct):
-            text = str(value).strip().lower()
-            if text and text not in _BINARY:
-                row = int(np.flatnonzero(which == i)[0])
-                raise self.wrong(column, row, value, "0, 1, true or false")
-            codes[i] = _BINARY.get(text, -1)
-        return codes[which]
+class _TraceColumns(Columns):
+    """The columns of a mode."""
 
     def mode(self, mode: ModeColumns) -> tuple[IntArray, FloatArray, IntArray]:
+        """Verdicts, scores and absences of a mode, each of shape (n,)."""
         import pandas as pd
 
         verdicts = self.binary(mode.verdict)
