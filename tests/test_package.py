@@ -13,7 +13,7 @@ ROOT = Path(riskjudge.__file__).parent
 
 # A module may import modules of its own layer and of the layers before it.
 LAYERS = [
-    ("errors", "_typing", "_version"),
+    ("errors", "_typing", "_version", "_checks", "_parallel"),
     ("binomial",),
     ("counts",),
     ("calibration",),

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from riskjudge.demo import demo_trace
 from riskjudge.errors import InputError
-from riskjudge.paper.demo import demo_trace, demo_trace_path, demo_trace_text
+from riskjudge.paper.demo import demo_trace_path, demo_trace_text
 from riskjudge.paper.model import Draws, Drift, ModeModel, TraceModel, retrieval_changes
 from riskjudge.paper.parameters import Parameters, fitted_parameters
 from riskjudge.paper.published import (

@@ -63,7 +63,9 @@ def test_groups_stay_together():
 
 def test_bad_settings_are_named(trace):
     for options, says in (
-        ({"splits": 1}, "splits"),
+        ({"splits": 0}, "splits"),
+        ({"n_jobs": 0}, "jobs"),
+        ({"seed": -1}, "seed"),
         ({"calibration_share": 1.0}, "calibration_share"),
         ({"alphas": [0.0]}, "alpha"),
     ):

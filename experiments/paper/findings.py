@@ -87,10 +87,8 @@ def trace_noise(traces: int = 30, splits: int = 20) -> list[dict[str, Any]]:
         run = Run(c, ALPHAS, splits=splits)
         means = np.array(
             [
-                [outcome.coverage(alpha).mean() for alpha in ALPHAS]
-                for outcome in (
-                    execute(run, model.simulate(2000, 30_000_000 + i)) for i in range(traces)
-                )
+                execute(run, model.simulate(2000, 30_000_000 + i).to_trace()).coverage.mean(axis=0)
+                for i in range(traces)
             ]
         )
         for alpha, column in zip(ALPHAS, means.T, strict=True):

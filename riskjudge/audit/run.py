@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from riskjudge._parallel import run_jobs
 from riskjudge._typing import FloatArray
 from riskjudge.audit.cells import Cell, CellCache, Setting, cell_of, label_of
 from riskjudge.audit.truth import Population
@@ -76,7 +77,7 @@ def audit(
     population : int
         Items behind the true risk, in worlds that have to sample it.
     n_jobs : int
-        Parallel jobs, through joblib.
+        Parallel jobs; see :func:`riskjudge._parallel.run_jobs`.
     cache : path, optional
         Folder of finished cells. A run that was interrupted takes up where it stopped; cells of
         other settings, options or versions are never mixed in.
@@ -116,7 +117,7 @@ def audit(
     if progress is not None:
         progress(done)
     groups = list(_groups(wanted, procedures, found))
-    results = _run([job for _, jobs in groups for job in jobs], n_jobs)
+    results = run_jobs(run_job, [job for _, jobs in groups for job in jobs], n_jobs)
     for indices, jobs in groups:
         parts = []
         for _ in jobs:
@@ -167,12 +168,6 @@ def _groups(
             for first in range(0, setting.replicates, CHUNK)
         ]
         yield [(i, p) for p, ins in missing.items() for i in ins], jobs
-
-
-def _run(jobs: Sequence[Job], n_jobs: int) -> Iterator[FloatArray]:
-    from joblib import Parallel, delayed
-
-    yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(run_job)(job) for job in jobs)
 
 
 def run_job(job: Job) -> FloatArray:

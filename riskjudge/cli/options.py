@@ -40,6 +40,12 @@ Where = Annotated[
     list[str] | None, typer.Option("--where", help="Keep rows where column=value; repeatable.")
 ]
 Alpha = Annotated[float, typer.Option(help="Largest tolerated error rate among accepted verdicts.")]
+Alphas = Annotated[
+    str | None,
+    typer.Option(
+        help="Risk levels, with commas between. [default: the paper's, .05 to .60 by .05]"
+    ),
+]
 Delta = Annotated[
     float, typer.Option(help="Largest tolerated probability of breaking that promise.")
 ]
@@ -173,8 +179,12 @@ def make_gate(
     return Router(alpha, delta, max_retrieval=max_retrieval, **shared)
 
 
-def levels(text: str) -> list[float]:
-    """Risk levels from numbers with commas between them."""
+def levels(text: str | None) -> Sequence[float]:
+    """Risk levels from numbers with commas between them; the paper's by default."""
+    if text is None:
+        from riskjudge.evaluation.splits import PAPER_ALPHAS
+
+        return PAPER_ALPHAS
     try:
         levels = [float(part) for part in text.split(",") if part.strip()]
     except ValueError:

@@ -39,7 +39,6 @@ GateDelta = Annotated[
 ]
 
 
-Alphas = Annotated[str, typer.Option(help="Risk levels, with commas between them.")]
 Procedures = Annotated[
     list[str] | None,
     typer.Option("--procedure", help="Repeat it to compare; the best valid one by default."),
@@ -48,7 +47,6 @@ Splits = Annotated[int, typer.Option(help="Random splits.")]
 Share = Annotated[float, typer.Option(help="Share of the labelled items to calibrate on.")]
 BandKind = Annotated[str, typer.Option(help="std, or quantiles (the central 80 %).")]
 Jobs = Annotated[int, typer.Option(help="Parallel jobs; -1 for one a core.")]
-PAPER_LEVELS = "0.05,0.10,0.15,0.20,0.25,0.30,0.35,0.40,0.45,0.50,0.55,0.60"
 
 
 def register(app: typer.Typer) -> None:
@@ -80,7 +78,7 @@ def _over_levels(kind: str, display: str, text: str) -> Callable[..., None]:
     def command(
         trace: options.TraceFile,
         output: Output = None,
-        alphas: Alphas = PAPER_LEVELS,
+        alphas: options.Alphas = None,
         splits: Splits = 100,
         share: Share = 0.5,
         delta: options.Delta = 0.05,

@@ -16,9 +16,7 @@ def register(app: typer.Typer) -> None:
 
 def sweep(
     trace: options.TraceFile,
-    alphas: Annotated[
-        str, typer.Option(help="Risk levels, with commas between them.")
-    ] = "0.05,0.10,0.15,0.20,0.25,0.30,0.35,0.40,0.45,0.50,0.55,0.60",
+    alphas: options.Alphas = None,
     splits: Annotated[int, typer.Option(help="Random splits.")] = 100,
     share: Annotated[
         float, typer.Option(help="Share of the labelled items to calibrate on.")

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from riskjudge import binomial, counts
+from riskjudge._checks import check_count
+from riskjudge._parallel import check_jobs, run_jobs
 from riskjudge._typing import BoolArray, FloatArray, IntArray
+from riskjudge.calibration.plan import Target
 from riskjudge.data.trace import Trace, stack
 from riskjudge.errors import InputError
 from riskjudge.gate import Router, SelectiveGate
@@ -41,10 +43,19 @@ class Sweep:
     modes: tuple[str, ...]
     description: str
 
+    def at(self, alpha: float) -> int:
+        """Column of a risk level."""
+        return self.alphas.index(alpha)
+
     @property
     def coverage(self) -> FloatArray:
         """Accepted share of the test items, shape (S, A)."""
         return self.accepted / self.n_test[:, None]
+
+    @property
+    def shares(self) -> FloatArray:
+        """Share of the test items that each mode accepts, shape (S, A, K)."""
+        return self.by_mode / self.n_test[:, None, None]
 
     @property
     def fdr(self) -> FloatArray:
@@ -52,32 +63,51 @@ class Sweep:
         with np.errstate(invalid="ignore"):
             return self.errors / self.accepted
 
-    def summary(self) -> list[dict[str, Any]]:
-        """One row a risk level: means and standard deviations over the splits.
+    def fdr_where_empty(self, value: float) -> FloatArray:
+        """:attr:`fdr` with `value` in place of NaN (the paper's tables count such a split as 0)."""
+        return np.where(self.accepted > 0, self.fdr, value)
 
-        The FDR is averaged over the splits that accepted anything; `n_undefined` counts the others.
-        `above_alpha` is the share of splits whose test FDR exceeds alpha.
+    def summary(self, *, empty_fdr: float | None = None) -> list[dict[str, Any]]:
+        """One row for each risk level: means and standard deviations over the splits.
+
+        `n_undefined` counts the splits that accepted nothing. `above_alpha` is the share of splits
+        whose test FDR exceeds alpha. It contains the noise of the test items: it may exceed delta
+        where the true risk keeps the promise.
+
+        Parameters
+        ----------
+        empty_fdr : float, optional
+            What a split that accepted nothing counts as in the mean of the FDR. By default it is
+            left out, since its FDR is undefined; the paper's tables count it as 0.
         """
         rows = []
         for a, alpha in enumerate(self.alphas):
-            defined = self.accepted[:, a] > 0
-            fdr = self.errors[defined, a] / self.accepted[defined, a]
+            empty = self.accepted[:, a] == 0
+            rates = self.fdr[:, a]
+            above = float(np.count_nonzero(rates > alpha) / len(rates))
+            rates = rates[~empty] if empty_fdr is None else self.fdr_where_empty(empty_fdr)[:, a]
+            coverage, coverage_std = _mean_and_std(self.coverage[:, a])
+            fdr, fdr_std = _mean_and_std(rates)
+            shares = self.shares[:, a].mean(axis=0)
             rows.append(
                 {
                     "alpha": alpha,
-                    "coverage": float(self.coverage[:, a].mean()),
-                    "coverage_std": float(self.coverage[:, a].std(ddof=1)),
-                    "fdr": float(fdr.mean()) if len(fdr) else None,
-                    "fdr_std": float(fdr.std(ddof=1)) if len(fdr) > 1 else None,
-                    "n_undefined": int(np.count_nonzero(~defined)),
-                    "above_alpha": float(np.count_nonzero(fdr > alpha) / len(self.n_test)),
-                    **{
-                        f"share_{mode}": float((self.by_mode[:, a, k] / self.n_test).mean())
-                        for k, mode in enumerate(self.modes)
-                    },
+                    "coverage": coverage,
+                    "coverage_std": coverage_std,
+                    "fdr": fdr,
+                    "fdr_std": fdr_std,
+                    "n_undefined": int(np.count_nonzero(empty)),
+                    "above_alpha": above,
+                    **{f"share_{m}": float(s) for m, s in zip(self.modes, shares, strict=True)},
                 }
             )
         return rows
+
+
+def _mean_and_std(values: FloatArray) -> tuple[float | None, float | None]:
+    """Of a sample; None where it is too small for them."""
+    mean = float(values.mean()) if len(values) else None
+    return mean, float(values.std(ddof=1)) if len(values) > 1 else None
 
 
 def sweep(
@@ -88,6 +118,8 @@ def sweep(
     splits: int = 100,
     calibration_share: float = 0.5,
     seed: int = 0,
+    pool: bool = True,
+    test: Trace | None = None,
     n_jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Sweep:
@@ -96,22 +128,29 @@ def sweep(
     Parameters
     ----------
     trace : Trace
-        Its labelled items are split; items of one group stay together. The test items' scores,
-        without their labels, serve as the unlabelled pool, beside the unlabelled items of the trace:
-        in use, too, the items to be judged are at hand.
+        Its labelled items are split; items of one group stay together.
     gate : Router or SelectiveGate, optional
         Unfitted; its settings are used, except for `alpha`.
     alphas : sequence of float
     splits : int
-        At least 2.
     calibration_share : float
         Share of the labelled items (of the groups) that is calibrated on.
     seed : int
         Split r is drawn from ``default_rng([seed, r])``, whatever `n_jobs`.
+    pool : bool
+        Whether the test items' scores, without their labels, serve as the unlabelled pool, beside
+        the unlabelled items of the trace: in use, too, the items to be judged are at hand.
+    test : Trace, optional
+        The same items at another time, in the same order; tested on in place of the trace's own.
     n_jobs : int
-        Parallel jobs, through joblib: any of its backends will do.
+        Parallel jobs; see :func:`riskjudge._parallel.run_jobs`.
     progress : callable, optional
         Called with the number of finished splits.
+
+    Raises
+    ------
+    InputError
+        For settings out of range, or too few labelled items.
 
     Examples
     --------
@@ -127,25 +166,34 @@ def sweep(
     for alpha in alphas:
         binomial.check_level(alpha, "alpha")
     binomial.check_level(calibration_share, "calibration_share")
-    if splits < 2:
-        raise InputError(f"splits must be at least 2, got {splits}")
+    check_count(splits, "splits")
+    check_count(seed, "seed", least=0)
+    check_jobs(n_jobs)
     labelled, unlabelled = trace.rows(trace.labelled), trace.rows(~trace.labelled)
     if len(labelled) < 4:
         raise InputError(f"a sweep needs at least 4 labelled items, got {len(labelled)}")
     _check_share(labelled, calibration_share)
-    jobs = (
-        delayed(_one_split)(gate, labelled, unlabelled, tuple(alphas), calibration_share, seed, r)
-        for r in range(splits)
+    tested = labelled if test is None else test
+    if tested.item_id.tolist() != labelled.item_id.tolist() or not tested.labelled.all():
+        raise InputError("the test trace must hold the labelled items, in the same order")
+    split = _Split(
+        gate,
+        labelled,
+        tested,
+        unlabelled if pool else None,
+        tuple(float(alpha) for alpha in alphas),
+        calibration_share,
+        seed,
     )
     done = []
-    for result in Parallel(n_jobs=n_jobs, return_as="generator")(jobs):
-        done.append(result)
+    for counted in run_jobs(split, range(splits), n_jobs):
+        done.append(counted)
         if progress is not None:
             progress(len(done))
     n_test, accepted, errors, by_mode, modes = zip(*done, strict=True)
     procedure = gate.procedure_for(len(modes[0]))
     return Sweep(
-        tuple(float(alpha) for alpha in alphas),
+        split.alphas,
         np.array(n_test),
         np.stack(accepted),
         np.stack(errors),
@@ -156,33 +204,36 @@ def sweep(
     )
 
 
-def _one_split(
-    gate: Router | SelectiveGate,
-    labelled: Trace,
-    unlabelled: Trace,
-    alphas: tuple[float, ...],
-    share: float,
-    seed: int,
-    r: int,
-) -> tuple[int, IntArray, IntArray, IntArray, tuple[str, ...]]:
-    rng = np.random.default_rng([seed, r])
-    chosen = _calibration_rows(labelled, share, rng)
-    test = labelled.rows(~chosen)
-    prepared = gate.prepare(labelled.rows(chosen), stack([test, unlabelled]))
-    sample = prepared.sample
-    seen = gate.sample_of(test)
-    per_mode = sample.columns_per_mode
-    n_modes = len(sample.modes) // per_mode
-    ready = gate.procedure_for(n_modes).prepare(sample, gate.seed)
-    rules = np.full((len(alphas), len(sample.modes)), counts.NONE)
-    for a, alpha in enumerate(alphas):
-        certificate = ready.certify(alpha, gate.delta, max_retrieval=gate.max_retrieval)
-        thresholds = certificate.thresholds
-        if thresholds is not None:
-            rules[a] = [counts.NONE if t is None else t for t in thresholds.values()]
-    tallied = counts.path_counts(seen.scores, seen.errors, rules)
-    by_mode = tallied.by_mode.reshape(len(alphas), -1, per_mode).sum(axis=2)
-    return len(test), tallied.accepted, tallied.errors, by_mode, prepared.labelled.modes
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """One split: calibrate at every level on one part, count on the other."""
+
+    gate: Router | SelectiveGate
+    labelled: Trace
+    tested: Trace
+    unlabelled: Trace | None
+    alphas: tuple[float, ...]
+    share: float
+    seed: int
+
+    def __call__(self, r: int) -> tuple[int, IntArray, IntArray, IntArray, tuple[str, ...]]:
+        gate, alphas = self.gate, self.alphas
+        chosen = _calibration_rows(self.labelled, self.share, np.random.default_rng([self.seed, r]))
+        test = self.tested.rows(~chosen)
+        pool = None if self.unlabelled is None else stack([test, self.unlabelled])
+        prepared = gate.prepare(self.labelled.rows(chosen), pool)
+        sample = prepared.sample
+        seen = gate.sample_of(test)
+        per_mode = sample.columns_per_mode
+        ready = gate.procedure_for(len(sample.modes) // per_mode).prepare(sample, gate.seed)
+        rules = np.full((len(alphas), len(sample.modes)), counts.NONE)
+        for a, alpha in enumerate(alphas):
+            rule = ready.select(Target(alpha, gate.delta, gate.max_retrieval)).thresholds
+            if rule is not None:
+                rules[a] = rule
+        tallied = counts.path_counts(seen.scores, seen.errors, rules)
+        by_mode = tallied.by_mode.reshape(len(alphas), -1, per_mode).sum(axis=2)
+        return len(test), tallied.accepted, tallied.errors, by_mode, prepared.labelled.modes
 
 
 def _check_share(labelled: Trace, share: float) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from riskjudge.data.trace import Trace, read_trace
 from riskjudge.paper.model import SyntheticTrace
 from riskjudge.paper.parameters import fitted_parameters
 from riskjudge.paper.published import Configuration, data_path
@@ -25,18 +24,6 @@ def demo_trace_path() -> Path:
     'triviaqa_qwen3_8b_synthetic.csv'
     """
     return data_path("demo", FILE)
-
-
-def demo_trace() -> Trace:
-    """The demo trace, read: 2,000 **synthetic** items with two modes.
-
-    Examples
-    --------
-    >>> trace = demo_trace()
-    >>> len(trace), trace.modes
-    (2000, ('mode1', 'mode2'))
-    """
-    return read_trace(demo_trace_path())
 
 
 def demo_trace_text() -> str:

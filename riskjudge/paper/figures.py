@@ -1,4 +1,4 @@
-"""The paper's figures from the same runs as its tables."""
+"""The paper's figures from the same runs as its tables, drawn by :mod:`riskjudge.plots`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from riskjudge._typing import FloatArray
-from riskjudge.paper.protocol import Outcome, Run
+from riskjudge.evaluation.splits import Sweep
+from riskjudge.paper.protocol import Run
 from riskjudge.paper.published import (
     CANDIDATES,
     DATASETS,
@@ -21,20 +22,12 @@ from riskjudge.paper.tables import Settings
 from riskjudge.paper.traces import TraceSource
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Outcomes = Mapping[Run, Outcome]
+    from riskjudge.plots.curves import Curve
 
-# Okabe-Ito colours with a marker each: told apart in grey and by the colour-blind.
-_LOOKS = {
-    "Qwen3-4B": ("#0072B2", "o", "-"),
-    "Qwen3-8B": ("#E69F00", "s", "--"),
-    "Qwen3-14B": ("#009E73", "^", "-."),
-    "Llama-3.1-8B": ("#CC79A7", "D", ":"),
-}
-_BARS = (("mode 1", "#0072B2", ""), ("mode 2", "#E69F00", "///"), ("abstain", "#E8E8E8", ""))
+Outcomes = Mapping[Run, Sweep]
+
 _FEWEST_SPLITS = 5
 _LEVEL = 0.2
 
@@ -58,139 +51,94 @@ def draw(spec: FigureSpec, outcomes: Outcomes, settings: Settings, source: Trace
 
     Configurations without an outcome are left out.
     """
-    figure = spec.draw(spec, outcomes, settings)
-    kind = "synthetic traces" if source.synthetic else source.description
-    figure.suptitle(
-        f"{spec.title}\n{kind}, {settings.procedure} ({settings.objective}), "
-        f"{settings.splits} random halves",
-        fontsize=10,
-    )
+    from matplotlib import rc_context
+
+    from riskjudge.plots.style import RC
+
+    with rc_context(RC):
+        figure = spec.draw(spec, outcomes, settings)
+        kind = "synthetic traces" if source.synthetic else source.description
+        figure.suptitle(
+            f"{spec.title}\n{kind}, {settings.procedure} ({settings.objective}), "
+            f"{settings.splits} random halves",
+            fontsize=9,
+        )
     return figure
 
 
-def _lines(metric: str) -> Callable[[FigureSpec, Outcomes, Settings], Figure]:
+def _lines(metric: Literal["fdr", "coverage"]) -> Callable[..., Figure]:
     def drawn(spec: FigureSpec, outcomes: Outcomes, settings: Settings) -> Figure:
+        from riskjudge.plots.coverage import draw_coverage
+        from riskjudge.plots.fdr import draw_fdr
+        from riskjudge.plots.style import look
+
         one = len(spec.datasets) == 1
+        figure, axes = _panels((1, 2), (7.0, 3.6)) if one else _panels((2, 4), (10.0, 5.4))
         panels = [(c, d) for c in CANDIDATES for d in spec.datasets]
-        shape = (1, 2) if one else (len(CANDIDATES), len(spec.datasets))
-        figure, axes = _panels(shape, (7.0, 3.6) if one else (10.0, 5.4), sharey="row")
         for ax, (candidate, dataset) in zip(axes.ravel(), panels, strict=True):
-            for judge in JUDGES:
-                run = settings.run(Configuration(candidate, judge, dataset))
-                if run in outcomes:
-                    _line(ax, judge, outcomes[run], metric)
-            top = 1.05 * max(settings.run(Configuration(candidate, JUDGES[0], dataset)).alphas)
-            ax.set_xlim(0, top)
-            if metric == "fdr":
-                ax.plot([0, top], [0, top], color="0.35", lw=1, ls=(0, (4, 2)), label="FDR = α")
-                ax.set_ylim(0, 1.3 * top if top < 0.3 else 0.7 * top)
-            else:
-                ax.set_ylim(0, 1.03)
-            ax.set_title(f"{dataset}, candidate {candidate}", fontsize=8)
-            ax.grid(color="0.9", lw=0.6)
-        _outer_labels(axes, "risk level α", "test FDR" if metric == "fdr" else "coverage")
-        _legend(figure, axes)
+            curves = [
+                _curve(judge, outcomes.get(run), run.alphas, metric)
+                for judge in JUDGES
+                for run in [settings.run(Configuration(candidate, judge, dataset))]
+            ]
+            draw_fdr(ax, curves) if metric == "fdr" else draw_coverage(ax, curves)
+            ax.set_title(f"{dataset}, candidate {candidate}")
+        for ax in axes[-1]:
+            ax.set_xlabel("risk level α")
+        for ax in axes[:, 0]:
+            ax.set_ylabel("test FDR" if metric == "fdr" else "coverage")
+        handles = [
+            axes[0, 0].plot([], [], color=s.colour, marker=s.marker, ls=s.line, label=judge)[0]
+            for judge, s in ((judge, look(i)) for i, judge in enumerate(JUDGES))
+        ]
+        figure.legend(handles=handles, loc="outside lower center", ncols=len(JUDGES))
         return figure
 
     return drawn
 
 
-def _line(ax: Axes, judge: str, outcome: Outcome, metric: str) -> None:
-    colour, marker, style = _LOOKS[judge]
-    alphas, mean, std = [], [], []
-    for alpha in outcome.alphas:
-        values = outcome.fdr(alpha) if metric == "fdr" else outcome.coverage(alpha)
-        values = values[~np.isnan(values)]
-        if len(values) >= min(_FEWEST_SPLITS, len(outcome.errors)):
-            alphas.append(alpha)
-            mean.append(float(values.mean()))
-            std.append(float(values.std()))
-    x, y, band = np.array(alphas), np.array(mean), np.array(std)
-    ax.plot(x, y, color=colour, marker=marker, ls=style, lw=1.4, ms=4, label=judge)
-    low, high = np.maximum(y - band, 0.0), np.minimum(y + band, 1.0)
-    ax.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)
+def _curve(judge: str, outcome: Sweep | None, alphas: tuple[float, ...], metric: str) -> Curve:
+    """A judge's curve; levels at which too few splits have the rate are left out."""
+    from riskjudge.plots.curves import curve_over_splits
+
+    if outcome is None:
+        return curve_over_splits(judge, alphas, np.full((1, len(alphas)), np.nan))
+    rates: FloatArray = getattr(outcome, metric)
+    enough = np.sum(~np.isnan(rates), axis=0) >= min(_FEWEST_SPLITS, len(rates))
+    return curve_over_splits(judge, outcome.alphas, np.where(enough, rates, np.nan))
 
 
 def _routing(spec: FigureSpec, outcomes: Outcomes, settings: Settings) -> Figure:
-    figure, axes = _panels((2, 1), (9.0, 5.4), sharey="all")
+    from riskjudge.plots.routing import NOT_ACCEPTED, draw_shares
+
+    figure, axes = _panels((1, 2), (9.0, 5.4))
     for ax, candidate in zip(axes.ravel(), CANDIDATES, strict=True):
-        ticks, labels = [], []
-        for d, dataset in enumerate(spec.datasets):
-            for j, judge in enumerate(JUDGES):
+        rows, shares = [], []
+        for dataset in spec.datasets:
+            for judge in JUDGES:
                 run = settings.run(Configuration(candidate, judge, dataset))
-                x = d * (len(JUDGES) + 1) + j
-                ticks.append(x)
-                labels.append(judge.replace("Qwen3-", "Q").replace("Llama-3.1-", "L"))
-                if run in outcomes:
-                    _stack(ax, x, _shares(outcomes[run]))
-            middle = d * (len(JUDGES) + 1) + (len(JUDGES) - 1) / 2
-            ax.text(middle, 1.03, dataset, ha="center", va="bottom", fontsize=8)
-        ax.set_xticks(ticks, labels, fontsize=7)
-        ax.set_ylim(0, 1)
-        ax.set_ylabel(f"share of items\n(candidate {candidate})", fontsize=8)
-        ax.spines[["top", "right"]].set_visible(False)
-    axes.ravel()[-1].set_xlabel("judge (Q = Qwen3, L = Llama-3.1)", fontsize=8)
-    _legend(figure, axes)
+                rows.append(f"{dataset}, {judge}")
+                outcome = outcomes.get(run)
+                if outcome is None:
+                    shares.append(np.zeros(3))
+                else:
+                    accepted = outcome.shares[:, outcome.at(_LEVEL)].mean(axis=0)
+                    shares.append(np.append(accepted, 1.0 - accepted.sum()))
+        draw_shares(ax, rows, ("mode 1", "mode 2", NOT_ACCEPTED), 2, np.array(shares))
+        ax.set_title(f"candidate {candidate}")
+        ax.set_xlabel("share of items")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
     return figure
 
 
-def _shares(outcome: Outcome) -> FloatArray:
-    first = float(outcome.share(_LEVEL, 0).mean())
-    second = float(outcome.share(_LEVEL, 1).mean())
-    return np.array([first, second, 1.0 - first - second])
-
-
-def _stack(ax: Axes, x: float, shares: FloatArray) -> None:
-    bottom = 0.0
-    for share, (label, colour, hatch) in zip(shares, _BARS, strict=True):
-        ax.bar(
-            x,
-            share,
-            0.85,
-            bottom=bottom,
-            color=colour,
-            hatch=hatch,
-            edgecolor="white",
-            lw=0.5,
-            label=label,
-        )
-        bottom += float(share)
-
-
-def _panels(
-    shape: tuple[int, int], size: tuple[float, float], sharey: Literal["row", "all"]
-) -> tuple[Figure, np.ndarray]:
+def _panels(shape: tuple[int, int], size: tuple[float, float]) -> tuple[Figure, np.ndarray]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(*shape, squeeze=False, sharey=False if shape == (1, 2) else sharey)
-    return figure, axes
-
-
-def _outer_labels(axes: np.ndarray, x: str, y: str) -> None:
-    for ax in axes[-1]:
-        ax.set_xlabel(x, fontsize=8)
-    for ax in axes[:, 0]:
-        ax.set_ylabel(y, fontsize=8)
-    for ax in axes.ravel():
-        ax.tick_params(labelsize=7)
-
-
-def _legend(figure: Figure, axes: np.ndarray) -> None:
-    found: dict[str, Artist] = {}
-    for ax in axes.ravel():
-        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    figure.legend(
-        list(found.values()),
-        list(found),
-        loc="outside lower center",
-        ncols=5,
-        fontsize=8,
-        frameon=False,
-    )
+    return figure, figure.subplots(*shape, squeeze=False)
 
 
 FIGURES: dict[str, FigureSpec] = {

@@ -27,7 +27,7 @@ from riskjudge.paper.model import (
     TraceModel,
     retrieval_changes,
 )
-from riskjudge.paper.protocol import Run, execute
+from riskjudge.paper.protocol import EMPTY_FDR, Run, execute
 from riskjudge.paper.published import Configuration, published
 from riskjudge.paper.targets import (
     DEPTHS,
@@ -168,14 +168,14 @@ def exact_protocol(
         right = trace.verdicts[readable, k] == trace.labels[readable]
         means[f"accuracy{k + 1}", 0.0] = float(right.mean())
     if metrics & {"coverage", "fdr"}:
-        joint = execute(run, trace, test)
-        for alpha in alphas:
-            means["coverage", alpha] = float(joint.coverage(alpha).mean())
-            means["fdr", alpha] = float(np.nan_to_num(joint.fdr(alpha)).mean())
+        joint = execute(run, trace.to_trace(), None if test is None else test.to_trace())
+        for row in joint.summary(empty_fdr=EMPTY_FDR):
+            means["coverage", row["alpha"]] = row["coverage"]
+            means["fdr", row["alpha"]] = row["fdr"]
     if "coverage_mode1" in metrics:
-        single = execute(replace(run, n_modes=1), trace)
-        for alpha in alphas:
-            means["coverage_mode1", alpha] = float(single.coverage(alpha).mean())
+        single = execute(replace(run, n_modes=1), trace.to_trace())
+        for row in single.summary():
+            means["coverage_mode1", row["alpha"]] = row["coverage"]
     return means
 
 

@@ -29,8 +29,10 @@ import numpy as np
 from scipy import special
 
 from riskjudge._typing import FloatArray, IntArray
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 
+MODES = ("parametric", "retrieval")
 KNOTS = (0.0, 0.05, 0.15, 0.4, 0.7, 1.0)
 """Ranks between which the log-odds of an error are linear."""
 
@@ -133,6 +135,10 @@ class SyntheticTrace:
     @property
     def n(self) -> int:
         return len(self.labels)
+
+    def to_trace(self) -> Trace:
+        """As a trace with the modes ``parametric`` and ``retrieval``."""
+        return Trace.from_arrays(self.scores, self.verdicts, self.labels, modes=MODES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The paper's protocol: many random calibration/test splits of one trace, at several risk levels.
+"""The runs of a reproduction: sweeps over random splits, in parallel, each kept once it is done.
 
 A :class:`Run` says everything that decides its numbers. Its key is a hash of all of that and of the
 trace itself, so that a cached result is used again only where it would come out the same.
@@ -8,36 +8,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from zipfile import BadZipFile
 
 import numpy as np
 
-from riskjudge import counts
-from riskjudge._typing import FloatArray, IntArray
+from riskjudge._checks import check_count
+from riskjudge._parallel import check_jobs, run_jobs
 from riskjudge._version import __version__
 from riskjudge.binomial import check_level
-from riskjudge.calibration import PROCEDURES, Sample
+from riskjudge.calibration import PROCEDURES
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
+from riskjudge.evaluation.splits import Sweep, sweep
+from riskjudge.gate import Router
+from riskjudge.io.files import replacing
 from riskjudge.paper.published import Configuration
 
-MODES = ("parametric", "retrieval")
-
-
-class Items(Protocol):
-    """What a run reads: labels (n,), verdicts (n, 2) with -1 for none, scores (n, 2) with NaN."""
-
-    @property
-    def labels(self) -> IntArray: ...
-    @property
-    def verdicts(self) -> IntArray: ...
-    @property
-    def scores(self) -> FloatArray: ...
+EMPTY_FDR = 0.0
+"""What a split that accepts nothing counts as in the paper's means of the FDR."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +72,14 @@ class Run:
             check_level(alpha, "alpha")
         check_level(self.delta, "delta")
         check_level(self.calibration, "calibration")
-        if self.splits < 1:
-            raise InputError(f"splits must be at least 1, got {self.splits}")
+        check_count(self.splits, "splits")
+        check_count(self.seed, "seed", least=0)
         if self.procedure not in PROCEDURES:
             raise InputError(
                 f"unknown procedure {self.procedure!r}; known: {', '.join(PROCEDURES)}"
             )
 
-    def key(self, trace: Items, test: Items | None = None) -> str:
+    def key(self, trace: Trace, test: Trace | None = None) -> str:
         """Hash of the settings, the traces' contents and the version of riskjudge."""
         digest = hashlib.sha256()
         settings = asdict(self) | {"version": __version__}
@@ -99,88 +91,29 @@ class Run:
         return digest.hexdigest()[:32]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """Test counts of every split at every level.
-
-    Attributes
-    ----------
-    alphas : tuple of float
-    n_test : int
-    errors : ndarray of int, shape (splits, levels)
-    by_mode : ndarray of int, shape (splits, levels, modes)
-        Accepted test items by the mode that accepted them.
-    """
-
-    alphas: tuple[float, ...]
-    n_test: int
-    errors: IntArray
-    by_mode: IntArray
-
-    @property
-    def accepted(self) -> IntArray:
-        """Accepted test items, shape (splits, levels)."""
-        return np.asarray(self.by_mode.sum(axis=2))
-
-    def at(self, alpha: float) -> int:
-        """Column of a level."""
-        return self.alphas.index(alpha)
-
-    def coverage(self, alpha: float) -> FloatArray:
-        """Coverage of each split."""
-        return np.asarray(self.accepted[:, self.at(alpha)] / self.n_test)
-
-    def share(self, alpha: float, mode: int) -> FloatArray:
-        """Share of all test items that a mode accepts, in each split."""
-        return np.asarray(self.by_mode[:, self.at(alpha), mode] / self.n_test)
-
-    def fdr(self, alpha: float) -> FloatArray:
-        """Error rate among the accepted of each split; NaN (UNDEFINED) where there are none."""
-        m = self.accepted[:, self.at(alpha)]
-        w = self.errors[:, self.at(alpha)]
-        return np.where(m > 0, w / np.maximum(m, 1), np.nan)
-
-
-def execute(run: Run, trace: Items, test: Items | None = None) -> Outcome:
+def execute(run: Run, trace: Trace, test: Trace | None = None) -> Sweep:
     """Carry out a run.
 
     Examples
     --------
     >>> from riskjudge.paper.model import ModeModel, TraceModel
     >>> mode = ModeModel(0.15, (0.5, 0.5, 0.5, 0.5, 0.5))
-    >>> trace = TraceModel((mode, mode), 0.5, 0.5).simulate(400, seed=0)
+    >>> trace = TraceModel((mode, mode), 0.5, 0.5).simulate(400, seed=0).to_trace()
     >>> run = Run(Configuration("c", "j", "d"), alphas=(0.1, 0.3), splits=3)
-    >>> outcome = execute(run, trace)
-    >>> outcome.errors.shape, outcome.n_test
-    ((3, 2), 200)
+    >>> execute(run, trace).errors.shape
+    (3, 2)
     """
-    modes = MODES[: run.n_modes]
+    modes = trace.modes[: run.n_modes]
     procedure = PROCEDURES[run.procedure](**dict(run.options))
-    sample = _sample(trace, modes)
-    tested = _sample(test, modes) if test is not None else sample
-    n = sample.n
-    size = round(run.calibration * n)
-    errors, by_mode = [], []
-    for split in range(run.splits):
-        order = np.random.default_rng([run.seed, split]).permutation(n)
-        calibration = sample.rows(order[:size])
-        thresholds = np.full((len(run.alphas), len(modes)), counts.NONE)
-        for i, alpha in enumerate(run.alphas):
-            certificate = procedure.certify(calibration, alpha, run.delta, seed=split)
-            if certificate.thresholds is not None:
-                values = (certificate.thresholds[mode] for mode in modes)
-                thresholds[i] = [counts.NONE if t is None else t for t in values]
-        rest = tested.rows(order[size:])
-        found = counts.path_counts(rest.scores, rest.errors, thresholds)
-        errors.append(found.errors)
-        by_mode.append(found.by_mode)
-    return Outcome(run.alphas, n - size, np.array(errors), np.array(by_mode))
-
-
-def _sample(trace: Items, modes: Sequence[str]) -> Sample:
-    k = len(modes)
-    return Sample(
-        np.ascontiguousarray(trace.scores[:, :k]), trace.verdicts[:, :k], trace.labels, tuple(modes)
+    return sweep(
+        trace.select(modes),
+        Router(delta=run.delta, procedure=procedure),
+        alphas=run.alphas,
+        splits=run.splits,
+        calibration_share=run.calibration,
+        seed=run.seed,
+        pool=False,  # the paper's procedures know the calibration items alone
+        test=None if test is None else test.select(test.modes[: run.n_modes]),
     )
 
 
@@ -196,45 +129,36 @@ class Cache:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def load(self, key: str) -> Outcome | None:
+    def load(self, key: str) -> Sweep | None:
         """The outcome stored under `key`, or None."""
         try:
             with np.load(self.folder / f"{key}.npz") as file:
-                return Outcome(
+                return Sweep(
                     tuple(file["alphas"].tolist()),
-                    int(file["n_test"]),
-                    file["errors"],
-                    file["by_mode"],
+                    **{name: file[name] for name in _COUNTS},
+                    modes=tuple(file["modes"].tolist()),
+                    description=str(file["description"]),
                 )
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return None
 
-    def store(self, key: str, outcome: Outcome) -> None:
-        """Write to a temporary file, then rename: an interrupted run leaves no half file."""
+    def store(self, key: str, outcome: Sweep) -> None:
+        """Whole or not at all: an interrupted run leaves no half file."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self.folder, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(
-                    file,
-                    alphas=np.array(outcome.alphas),
-                    n_test=outcome.n_test,
-                    errors=outcome.errors,
-                    by_mode=outcome.by_mode,
-                )
-            Path(name).replace(self.folder / f"{key}.npz")
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with replacing(self.folder / f"{key}.npz") as part, part.open("wb") as file:
+            np.savez(file, **asdict(outcome))
+
+
+_COUNTS = ("n_test", "accepted", "errors", "by_mode")
 
 
 def execute_all(
     runs: Sequence[Run],
-    trace_of: Callable[[Configuration], Items],
+    trace_of: Callable[[Configuration], Trace],
     cache: Cache,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
-) -> Mapping[Run, Outcome]:
+) -> Mapping[Run, Sweep]:
     """Carry out runs in parallel through joblib; finished ones are taken from the cache.
 
     Parameters
@@ -250,10 +174,9 @@ def execute_all(
     progress : callable, optional
         Called with the runs done and the runs in all.
     """
-    from joblib import Parallel, delayed
-
-    done: dict[Run, Outcome] = {}
-    todo: dict[Run, tuple[str, Items, Items | None]] = {}
+    check_jobs(jobs)
+    done: dict[Run, Sweep] = {}
+    todo: dict[Run, tuple[str, Trace, Trace | None]] = {}
     for run in runs:
         if run in done or run in todo:
             continue
@@ -268,12 +191,15 @@ def execute_all(
     total = len(done) + len(todo)
     if progress is not None:
         progress(len(done), total)
-    results = Parallel(n_jobs=jobs, return_as="generator")(
-        delayed(execute)(run, trace, test) for run, (_, trace, test) in todo.items()
-    )
+    work = [(run, trace, test) for run, (_, trace, test) in todo.items()]
+    results = run_jobs(_execute, work, jobs)
     for run, outcome in zip(todo, results, strict=True):
         cache.store(todo[run][0], outcome)
         done[run] = outcome
         if progress is not None:
             progress(len(done), total)
     return done
+
+
+def _execute(work: tuple[Run, Trace, Trace | None]) -> Sweep:
+    return execute(*work)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from riskjudge.errors import InputError
+from riskjudge.evaluation.splits import PAPER_ALPHAS
 
 CANDIDATES = ("Qwen3-8B", "Llama-3.1-70B")
 JUDGES = ("Qwen3-4B", "Qwen3-8B", "Qwen3-14B", "Llama-3.1-8B")
 DATASETS = ("TriviaQA", "NQ-Open", "PopQA", "HotpotQA")
-ALPHAS = (0.05, 0.1, 0.15, 0.2, 0.25)
+ALPHAS = PAPER_ALPHAS[:5]
 
 TABLES = {
     "table01": "table01_joint_coverage",

@@ -9,8 +9,10 @@ from enum import StrEnum
 
 import numpy as np
 
+from riskjudge.data.trace import Trace
+from riskjudge.evaluation.splits import Sweep
 from riskjudge.paper.model import retrieval_changes
-from riskjudge.paper.protocol import Cache, Items, Outcome, Run, execute_all
+from riskjudge.paper.protocol import EMPTY_FDR, Cache, Run, execute_all
 from riskjudge.paper.published import Configuration
 from riskjudge.paper.tables import Cell, Settings, Table, runs_of
 from riskjudge.paper.traces import TraceSource
@@ -132,7 +134,7 @@ def reproduce(
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
     more: Sequence[Run] = (),
-) -> tuple[list[Reproduction], dict[Run, Outcome]]:
+) -> tuple[list[Reproduction], dict[Run, Sweep]]:
     """Reproduce tables.
 
     Parameters
@@ -150,7 +152,7 @@ def reproduce(
 
     Returns
     -------
-    list of Reproduction, dict of Run to Outcome
+    list of Reproduction, dict of Run to Sweep
     """
     wanted = {table.name: table.cells(settings) for table in tables}
     present: dict[str, list[Cell]] = {}
@@ -188,24 +190,25 @@ def status_of(cell: Cell, source: TraceSource, settings: Settings) -> Status:
     return Status.PREDICTED if cell.predicted else Status.FITTED
 
 
-def estimate(cell: Cell, outcomes: dict[Run, Outcome], source: TraceSource) -> Estimate:
+def estimate(cell: Cell, outcomes: dict[Run, Sweep], source: TraceSource) -> Estimate:
     """The reproduced figure of a cell."""
     if cell.run is None:
         return _read_off(cell.reading, source.trace(cell.configuration))
     outcome = outcomes[cell.run]
-    alpha = cell.keys["alpha"]
-    if cell.reading == "coverage":
-        values = outcome.coverage(alpha)
-    elif cell.reading == "share_mode1":
-        values = outcome.share(alpha, 0)
-    else:
-        values = np.nan_to_num(outcome.fdr(alpha), nan=0.0)
-    empty = int(np.count_nonzero(outcome.accepted[:, outcome.at(alpha)] == 0))
+    a = outcome.at(cell.keys["alpha"])
+    match cell.reading:
+        case "coverage":
+            values = outcome.coverage[:, a]
+        case "share_mode1":
+            values = outcome.shares[:, a, 0]
+        case _:
+            values = outcome.fdr_where_empty(EMPTY_FDR)[:, a]
+    empty = int(np.count_nonzero(outcome.accepted[:, a] == 0))
     spread = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
     return Estimate(float(values.mean()), spread, empty)
 
 
-def _read_off(reading: str, trace: Items) -> Estimate:
+def _read_off(reading: str, trace: Trace) -> Estimate:
     if reading.startswith("accuracy"):
         verdicts = trace.verdicts[:, int(reading[-1]) - 1]
         readable = verdicts >= 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from riskjudge.errors import InputError
+from riskjudge.io.files import replacing
 from riskjudge.paper import render
 from riskjudge.paper.figures import FIGURES, draw
 from riskjudge.paper.protocol import Cache
@@ -15,6 +16,7 @@ from riskjudge.paper.published import Configuration
 from riskjudge.paper.reproduction import Reproduced, Reproduction, reproduce
 from riskjudge.paper.tables import TABLES, Settings
 from riskjudge.paper.traces import TraceSource
+from riskjudge.plots.style import save_figure
 
 ALL = "all"
 CACHE = ".cache"
@@ -127,11 +129,7 @@ def run_session(
         if any(source.has(run.configuration) for run in spec.runs(settings)):
             figure = draw(spec, outcomes, settings, source)
             for ending in ("png", "pdf"):
-                part = output / f".{spec.name}.{ending}"
-                # No date in the file: the same call gives the same bytes.
-                metadata = {"CreationDate": None} if ending == "pdf" else {}
-                figure.savefig(part, dpi=160, format=ending, metadata=metadata)
-                part.replace(output / f"{spec.name}.{ending}")
+                save_figure(figure, output / f"{spec.name}.{ending}")
             drawn.append(spec.name)
     missing = dict.fromkeys(c for r in reproductions for c in r.missing)
     missing |= dict.fromkeys(r.configuration for r in runs if not source.has(r.configuration))
@@ -169,6 +167,5 @@ def _by_status(cells: Sequence[Reproduced]) -> dict[str, Any]:
 
 
 def _write(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")

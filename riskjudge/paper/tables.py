@@ -12,11 +12,10 @@ from typing import Any
 
 from riskjudge.calibration import PROCEDURES
 from riskjudge.errors import InputError
+from riskjudge.evaluation.splits import PAPER_ALPHAS
 from riskjudge.paper.protocol import Run
 from riskjudge.paper.published import ALPHAS, Configuration, Row, published
 from riskjudge.paper.targets import DEPTHS, REQUERIED
-
-TABLE6_ALPHAS = (*ALPHAS, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class Settings:
         """
         alphas: tuple[float, ...] = ALPHAS
         if configuration.candidate == "Qwen3-8B" and configuration.variant == "main":
-            alphas = TABLE6_ALPHAS
+            alphas = PAPER_ALPHAS  # Table 6
         run = Run(
             configuration,
             alphas,

@@ -10,9 +10,7 @@ import numpy as np
 
 from riskjudge.data.trace import Trace, read_trace
 from riskjudge.errors import InputError
-from riskjudge.paper.model import SyntheticTrace
 from riskjudge.paper.parameters import Parameters, fitted_parameters
-from riskjudge.paper.protocol import Items
 from riskjudge.paper.published import Configuration
 from riskjudge.paper.targets import REQUERIED
 
@@ -30,7 +28,7 @@ class TraceSource(ABC):
         """Whether there is a trace of this configuration."""
 
     @abstractmethod
-    def trace(self, configuration: Configuration) -> Items:
+    def trace(self, configuration: Configuration) -> Trace:
         """The trace of a configuration."""
 
 
@@ -49,16 +47,16 @@ class SyntheticTraces(TraceSource):
 
     def __init__(self, parameters: Parameters | None = None) -> None:
         self.parameters = parameters or fitted_parameters()
-        self._made: dict[Configuration, SyntheticTrace] = {}
+        self._made: dict[Configuration, Trace] = {}
 
     def has(self, configuration: Configuration) -> bool:
         if configuration.variant == REQUERIED:
             return configuration.name in self.parameters.drifts
         return configuration.name in self.parameters.models
 
-    def trace(self, configuration: Configuration) -> SyntheticTrace:
+    def trace(self, configuration: Configuration) -> Trace:
         if configuration not in self._made:
-            self._made[configuration] = self.parameters.trace(configuration)
+            self._made[configuration] = self.parameters.trace(configuration).to_trace()
         return self._made[configuration]
 
 

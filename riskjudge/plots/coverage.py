@@ -79,9 +79,14 @@ class CoverageDisplay(Display):
         return cls(curves, "Coverage at each risk level", details)
 
     def _draw(self, ax: Axes) -> None:
-        draw_curves(ax, self.curves)
-        ax.set_xlim(0, 1.04 * max(curve.alphas.max() for curve in self.curves))
-        ax.set_ylim(0, 1.03)
+        draw_coverage(ax, self.curves)
         ax.set_xlabel("risk level α")
         ax.set_ylabel("coverage (accepted share of test items)")
         label_curves(ax, self.curves)
+
+
+def draw_coverage(ax: Axes, curves: Sequence[Curve]) -> None:
+    """The curves in their frame, without any words."""
+    draw_curves(ax, curves)
+    ax.set_xlim(0, 1.04 * max(curve.alphas.max() for curve in curves))
+    ax.set_ylim(0, 1.03)

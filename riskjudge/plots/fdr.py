@@ -75,20 +75,24 @@ class FDRDisplay(Display):
         return cls(curves, "Test FDR at each risk level", "\n".join(filter(None, lines)))
 
     def _draw(self, ax: Axes) -> None:
-        draw_curves(ax, self.curves)
-        right = 1.04 * max(curve.alphas.max() for curve in self.curves)
-        highest = np.nanmax(
-            [np.nan_to_num(rate) for curve in self.curves for rate in (curve.mean, curve.high)]
-        )
-        top = max(right, 1.04 * float(highest))
-        ax.plot([0, right], [0, right], color=QUIET, lw=0.8, zorder=1)
-        ax.fill_between([0, right], [0, right], [top, top], color="#F4F4F4", lw=0, zorder=0)
+        right, top = draw_fdr(ax, self.curves)
         ax.text(0.03 * right, 0.97 * top, "above the line: FDR > α", va="top", color=INK)
-        ax.set_xlim(0, right)
-        ax.set_ylim(0, top)
         ax.set_xlabel("risk level α")
         ax.set_ylabel("FDR (wrong among accepted test items)")
         label_curves(ax, self.curves)
+
+
+def draw_fdr(ax: Axes, curves: Sequence[Curve]) -> tuple[float, float]:
+    """The curves and the diagonal in their frame, without any words; its right and upper ends."""
+    draw_curves(ax, curves)
+    right = 1.04 * max(curve.alphas.max() for curve in curves)
+    highest = np.max([np.nan_to_num(rate) for curve in curves for rate in (curve.mean, curve.high)])
+    top = max(right, 1.04 * float(highest))
+    ax.plot([0, right], [0, right], color=QUIET, lw=0.8, zorder=1)
+    ax.fill_between([0, right], [0, right], [top, top], color="#F4F4F4", lw=0, zorder=0)
+    ax.set_xlim(0, right)
+    ax.set_ylim(0, top)
+    return right, top
 
 
 def undefined_note(curves: Sequence[Curve]) -> str:

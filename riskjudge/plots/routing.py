@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -134,7 +135,7 @@ class RoutingDisplay(Display):
     @classmethod
     def from_sweep(cls, sweep: Sweep, *, source: str = "") -> Self:
         """From a sweep: shares of the test items, averaged over the splits, a bar a risk level."""
-        accepted = (sweep.by_mode / sweep.n_test[:, None, None]).mean(axis=0)
+        accepted = sweep.shares.mean(axis=0)
         rest = 1.0 - accepted.sum(axis=1, keepdims=True)
         run = sweep.description.replace("delta =", "δ =") + "; mean shares of the test items"
         return cls(
@@ -151,30 +152,9 @@ class RoutingDisplay(Display):
         return 0.85 + 0.30 * len(self.rows) + 0.15 * legend
 
     def _draw(self, ax: Axes) -> None:
-        left = np.zeros(len(self.rows))
-        at = np.arange(len(self.rows))
-        for c in range(len(self.parts)):
-            style = self._look(c)
-            share = self.shares[:, c]
-            ax.barh(
-                at,
-                share,
-                0.62,
-                left=left,
-                color=style.colour,
-                hatch=style.hatch,
-                edgecolor="white",
-                lw=0.4,
-                label=self._legend_text(c),
-            )
-            left += share
-        ax.set_yticks(at, [_row_text(row) for row in self.rows])
-        ax.tick_params(axis="y", length=0)
-        ax.set_xlim(0, 1)
-        ax.set_ylim(len(self.rows) - 0.55, -0.75)
-        ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+        legend = [self._legend_text(c) for c in range(len(self.parts))]
+        draw_shares(ax, self.rows, self.parts, self.n_modes, self.shares, legend)
         ax.set_xlabel("share of items")
-        ax.spines["left"].set_visible(False)
         legend_below(ax, self._legend_columns())
         figure = root_figure(ax)
         figure.draw_without_rendering()  # the names of the rows take what they need of the width
@@ -194,7 +174,7 @@ class RoutingDisplay(Display):
             if share * width < LETTER * len(text) + 3:
                 outside.append((middle, text))
                 continue
-            style = self._look(c)
+            style = _look(c, self.parts, self.n_modes)
             ax.text(
                 middle,
                 row,
@@ -211,9 +191,6 @@ class RoutingDisplay(Display):
             ax.plot([middle, x], [row - 0.31, row - 0.37], color=QUIET, lw=0.5, clip_on=False)
             ax.text(x, row - 0.37, text, ha="center", va="bottom")
 
-    def _look(self, c: int) -> Look:
-        return look(c) if c < self.n_modes else _GREYS[self.parts[c]]
-
     def _legend_text(self, c: int) -> str:
         part = self.parts[c]
         if c < self.n_modes:
@@ -225,6 +202,43 @@ class RoutingDisplay(Display):
     def _legend_columns(self) -> int:
         widest = sorted(len(self._legend_text(c)) for c in range(len(self.parts)))[-2:]
         return 2 if LETTER * sum(widest) + 70 < 72 * COLUMN_WIDTH else 1
+
+
+def draw_shares(
+    ax: Axes,
+    rows: Sequence[str],
+    parts: Sequence[str],
+    n_modes: int,
+    shares: FloatArray,
+    legend: Sequence[str] | None = None,
+) -> None:
+    """Stacked bars of shares (R, C), a bar for each row; `legend` names the parts otherwise."""
+    left = np.zeros(len(rows))
+    at = np.arange(len(rows))
+    for c, part in enumerate(parts):
+        style = _look(c, parts, n_modes)
+        ax.barh(
+            at,
+            shares[:, c],
+            0.62,
+            left=left,
+            color=style.colour,
+            hatch=style.hatch,
+            edgecolor="white",
+            lw=0.4,
+            label=part if legend is None else legend[c],
+        )
+        left += shares[:, c]
+    ax.set_yticks(at, [_row_text(row) for row in rows])
+    ax.tick_params(axis="y", length=0)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(len(rows) - 0.55, -0.75)
+    ax.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+    ax.spines["left"].set_visible(False)
+
+
+def _look(c: int, parts: Sequence[str], n_modes: int) -> Look:
+    return look(c) if c < n_modes else _GREYS[parts[c]]
 
 
 def _row_text(name: str) -> str:

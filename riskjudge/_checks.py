@@ -1,0 +1,25 @@
+"""Checks of settings that many rooms take."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+from riskjudge.errors import InputError
+
+
+def check_count(value: object, name: str, least: int = 1) -> int:
+    """A whole number of at least `least`.
+
+    Raises
+    ------
+    InputError
+        Otherwise; the message names the setting.
+
+    Examples
+    --------
+    >>> check_count(3, "splits")
+    3
+    """
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} must be a whole number from {least} on, got {value!r}")
+    return int(value)
