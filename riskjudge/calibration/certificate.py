@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from riskjudge.calibration.looks import Look
+
 
 class Guarantee(StrEnum):
     """Kind of promise a certificate makes."""
@@ -89,6 +91,14 @@ class Certificate:
         The tested sequence of threshold vectors that the chosen rule (or the one that came closest)
         stands on, of more than 200 an even selection, first and last included. Another calibration
         may take it over as a path fixed in advance.
+    seed : int or None
+        Seed of whatever the calibration drew at random; None where nobody recorded it.
+    look : Look or None
+        Which look of a schedule this is, if of any; `delta` is then that of this look alone.
+    fit_number : int
+        Number of this fit among those on record that used some of these labels.
+    delta_of_fits : float or None
+        Sum of their deltas: what a choice among them promises; None where this is the first.
     """
 
     procedure: str
@@ -109,6 +119,10 @@ class Certificate:
     options: Mapping[str, Any] = field(default_factory=dict)
     shortfall: Shortfall | None = None
     path: tuple[tuple[float | None, ...], ...] = field(default=(), repr=False)
+    seed: int | None = None
+    look: Look | None = None
+    fit_number: int = 1
+    delta_of_fits: float | None = None
 
     @property
     def certified(self) -> bool:
@@ -146,5 +160,6 @@ class Certificate:
                 if shortfall
                 else None,
                 "path": tuple(tuple(vector) for vector in data.get("path", ())),
+                "look": Look(**data["look"]) if data.get("look") else None,
             }
         )

@@ -24,6 +24,7 @@ def make_certificate(
     procedure: str,
     guarantee: Guarantee,
     options: Mapping[str, Any],
+    seed: int | None = None,
 ) -> Certificate:
     """Turn a selection into a certificate."""
     certified = chosen.thresholds is not None
@@ -52,15 +53,27 @@ def make_certificate(
         upper_bound=float(binomial.upper_bound(chosen.errors, chosen.accepted, chosen.level))
         if bounded
         else None,
-        assumptions=(SAME_POPULATION, *chosen.assumptions),
+        assumptions=(SAME_POPULATION, SETTLED_BEFORE, ONCE, ABOUT_POPULATION, *chosen.assumptions),
         options=options,
         shortfall=None if certified else chosen.shortfall or _shortfall(chosen, target),
         path=_kept_path(chosen),
+        seed=seed,
     )
 
 
 SAME_POPULATION = (
     "the calibration items are independent draws from the population that will be judged"
+)
+
+
+SETTLED_BEFORE = (
+    "alpha, procedure, options, seed and the choice of rows were settled before these labels were "
+    "seen"
+)
+ONCE = "these labels were calibrated on once"
+ABOUT_POPULATION = (
+    "the promise is about the population; in a finite batch the share of wrong verdicts varies around "
+    "that of the population"
 )
 
 

@@ -72,7 +72,7 @@ class Procedure(ABC):
         seed : int
             Seeds whatever the procedure draws (only splits are random).
         """
-        return Prepared(self, sample, self.selector(sample, seed))
+        return Prepared(self, sample, self.selector(sample, seed), seed)
 
     def certify(
         self,
@@ -138,6 +138,7 @@ class Prepared:
     procedure: Procedure
     sample: Sample
     select: Selector
+    seed: int
 
     def certify(
         self, alpha: float, delta: float, *, max_retrieval: float | None = None
@@ -151,4 +152,5 @@ class Prepared:
             procedure=self.procedure.name,
             guarantee=self.procedure.guarantee,
             options=self.procedure.options(),
+            seed=self.seed,
         )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import options, schedule
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +49,11 @@ def calibrate(
     groups: options.Groups = "refuse",
     where: options.Where = None,
     seed: options.Seed = 0,
+    looks: schedule.LooksOption = None,
+    batch: schedule.Batch = None,
+    sizes: schedule.Sizes = None,
+    spending: schedule.SpendingOption = None,
+    state: schedule.State = None,
     as_json: options.AsJson = False,
     form: options.Format = "terminal",
 ) -> None:
@@ -73,7 +78,18 @@ def calibrate(
         only=only,
         seed=seed,
         path=path,
-    ).fit(table, more)
+    )
+    gate = schedule.fit_on_schedule(
+        gate,
+        table,
+        more,
+        looks=looks,
+        batch=batch,
+        sizes=sizes,
+        spending=spending,
+        state=state,
+        output=output,
+    )
     if output is not None:
         gate.save(output)
     certificate = gate.certificate_

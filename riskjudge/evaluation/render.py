@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from riskjudge.calibration import Certificate, Guarantee, LabelPlan, Obstacle, Shortfall
+from riskjudge.calibration.looks import Look
 from riskjudge.display.table import Table
 from riskjudge.evaluation.splits import Sweep
 from riskjudge.evaluation.summary import Insufficient, Rate, Report, Segment
@@ -88,7 +89,14 @@ def certificate_table(certificate: Certificate, source: str = "") -> Table:
             ("because", _OBSTACLES[s.obstacle]),
         ]
         if s.obstacle is Obstacle.TOO_FEW:
-            rows.append(("labels needed", _labels(s.labels_needed)))
+            rows.append(("labels needed", _labels(s.labels_needed, c.look)))
+    if c.look is not None:
+        after = c.look.next_labels
+        rows.append(
+            ("next look", "none: delta is spent" if after is None else f"at {after} labels")
+        )
+    if c.seed is not None:
+        rows.append(("seed", str(c.seed)))
     rows += [("assumes", assumption) for assumption in c.assumptions]
     title = "Certificate" + (f" for {source}" if source else "")
     return Table(title, ("", ""), tuple(rows))
@@ -109,10 +117,17 @@ def _stopped(shortfall: Shortfall) -> str:
     return f"{counts}, upper bound {percent(shortfall.best_bound)}"
 
 
-def _labels(number: int | None) -> str:
+def _labels(number: int | None, look: Look | None) -> str:
+    if look is not None:
+        if number is None:
+            return "no later look would do, if that rule's error rate and coverage stay"
+        return f"the look at {number} labels would do, if that rule's error rate and coverage stay"
     if number is None:
         return "more than anybody would label: the rate is all but alpha"
-    return f"about {number} in all, if that rule's error rate and coverage stay"
+    return (
+        f"about {number} new ones, calibrated on alone, if that rule's error rate and coverage stay "
+        "(to add to these labels and test again is one more chance to be wrong: --looks plans for it)"
+    )
 
 
 def report_tables(report: Report, source: str = "") -> list[Table]:

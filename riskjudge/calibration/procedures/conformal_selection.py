@@ -119,7 +119,8 @@ class ConformalSelection(Procedure):
             if not paths or rest.n == 0:
                 fewest = math.ceil(1.0 / target.alpha)
                 unused = Shortfall(Obstacle.NOTHING_ACCEPTED, fewest, 0, None, 0, 0, None)
-                return replace(nothing(0, target.delta, part.n, n=rest.n), shortfall=unused)
+                empty = nothing(0, target.delta, part.n, n=rest.n)
+                return replace(empty, shortfall=unused)
             path = max(paths, key=lambda p: _promise(p, part, placing, target.alpha))
             return _largest(path, part, rest, target)
 
@@ -149,6 +150,7 @@ def _largest(path: FloatArray, part: Sample, rest: Sample, target: Target) -> Se
         most_accepted=int(accepted[-1]),
         n_reserved=part.n,
         path=path,
+        assumptions=(EXCHANGEABLE,) if pool is not None else (),
     )
     if certified:
         statement = (_SHARE if pool is None else _BATCH).format(100 * target.alpha)
@@ -157,6 +159,9 @@ def _largest(path: FloatArray, part: Sample, rest: Sample, target: Target) -> Se
     return replace(chosen, shortfall=shortfall)
 
 
+EXCHANGEABLE = (
+    "the labelled items and those of the pool are exchangeable: one population, drawn alike"
+)
 _BATCH = (
     "On average over calibrations, at most {:g} % of the verdicts accepted among the pool items are "
     "wrong; a single calibration may exceed it."
