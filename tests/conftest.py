@@ -19,3 +19,17 @@ def real():
     if not REAL.is_dir():
         pytest.skip("public data sets are not here; point RISKJUDGE_REAL at them")
     return REAL.resolve()
+
+
+@pytest.fixture
+def command(capsys):
+    """Run a command as a shell would: exit code, standard output, standard error."""
+    from riskjudge.cli import main
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return stop.value.code, printed.out, printed.err
+
+    return run

@@ -25,7 +25,12 @@ def outcomes(rows):
         "topic",
     )
     frame = pd.DataFrame([(f"i{k}", *row) for k, row in enumerate(rows)], columns=list(columns))
-    return Outcomes.from_frame(frame.assign(status="", certified=True, asked=1))
+    status = np.select(
+        [frame["abstain_reason"].notna(), frame["failure"].notna()],
+        ["abstained", "score_failed"],
+        default="graded",
+    )
+    return Outcomes.from_frame(frame.assign(status=status, certified=True, asked=1))
 
 
 KNOWN = [

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from riskjudge._typing import IntArray, ObjectArray
+from riskjudge._typing import BoolArray, IntArray, ObjectArray
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -94,3 +95,48 @@ class Columns:
                 raise self.wrong(column, row, value, "0, 1, true or false")
             codes[i] = _BINARY.get(text, -1)
         return codes[which]
+
+    def flags(self, column: str) -> BoolArray:
+        """True or false in every cell, shape (n,)."""
+        codes = self.binary(column)
+        if (codes < 0).any():
+            raise self.wrong(column, int((codes < 0).argmax()), None, "true or false")
+        return np.asarray(codes == 1)
+
+    def texts(self, column: str) -> list[str | None]:
+        """Texts of n cells, None where a cell is empty."""
+        import pandas as pd
+
+        values = self.values(column)
+        found: list[str | None] = [None] * len(values)
+        for row in np.flatnonzero(~pd.isna(values)):
+            text = values[row]
+            if not isinstance(text, str) or text != text.strip():
+                raise self.wrong(column, int(row), text, "a text without spaces around it")
+            found[row] = text or None
+        return found
+
+    def choice(self, column: str, choices: Sequence[str], *, required: bool = False) -> IntArray:
+        """Place among the choices, -1 where the cell is empty, shape (n,)."""
+        place = {str(choice): k for k, choice in enumerate(choices)}
+        codes = np.full(len(self.frame), -1)
+        for row, text in enumerate(self.texts(column)):
+            if text is None and not required:
+                continue
+            if text not in place:
+                raise self.wrong(column, row, text, f"one of {', '.join(place)}")
+            codes[row] = place[text]
+        return codes
+
+    def whole(self, column: str) -> IntArray:
+        """Counts, whole numbers from 0 to 2 ** 31 - 1, in every cell, shape (n,)."""
+        counts = np.zeros(len(self.frame), dtype=np.int64)
+        for row, value in enumerate(self.values(column)):
+            try:
+                number = float("nan") if isinstance(value, bool) else float(value)
+            except (TypeError, ValueError, OverflowError):
+                number = float("nan")
+            if not 0 <= number < 2**31 or number % 1:
+                raise self.wrong(column, row, value, "a whole number from 0 to 2147483647")
+            counts[row] = int(number)
+        return counts

@@ -162,6 +162,8 @@ def _lines(s: Segment) -> list[tuple[str, str]]:
         lines.append(("undecided", str(s.undecided)))
     if s.uncertified:
         lines.append(("uncertified", str(s.uncertified)))
+    if s.without_certificate:
+        lines.append(("decided without a certificate", f"{s.without_certificate} of {s.items}"))
     return [
         *lines,
         ("modes asked", str(s.asked)),

@@ -60,7 +60,10 @@ class Segment:
     undecided : int
         Items on which the last mode asked found no preference.
     uncertified : int
-        Accepted verdicts that an unfitted gate let through.
+        Accepted verdicts that no certificate stands behind.
+    without_certificate : int
+        Items, whatever became of them, that were decided without a certificate: by a gate that was
+        not fitted, or one used on scores it was not fitted for.
     asked : int
         Modes asked in all: the calls that this routing costs.
     coverage : Rate
@@ -81,6 +84,7 @@ class Segment:
     failed_by: Mapping[str, int]
     undecided: int
     uncertified: int
+    without_certificate: int
     asked: int
     coverage: Rate
     fdr: Rate
@@ -167,6 +171,7 @@ def _segment(outcomes: Outcomes) -> Segment:
         failed_by=failed_by,
         undecided=reasons.get(UNDECIDED, 0),
         uncertified=int(np.count_nonzero(accepted & ~outcomes.certified)),
+        without_certificate=int(np.count_nonzero(~outcomes.certified)),
         asked=int(outcomes.asked.sum()),
         coverage=Rate.from_counts(n_accepted, len(outcomes)),
         fdr=Rate.from_counts(wrong, graded),

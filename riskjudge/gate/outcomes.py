@@ -13,23 +13,13 @@ from riskjudge.counts import NONE
 from riskjudge.data.trace import ABSENCES, FIRST_FAILURE, Trace
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, ItemStatus
 from riskjudge.errors import InputError
+from riskjudge.gate.outcome_rows import COLUMNS, outcome_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _BELOW = ABSENCES.index(str(AbstainReason.BELOW_CONFORMAL))
 _UNDECIDED = ABSENCES.index(UNDECIDED)
-_COLUMNS = (
-    "item_id",
-    "status",
-    "mode",
-    "verdict",
-    "abstain_reason",
-    "failure",
-    "undecided",
-    "certified",
-    "asked",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +42,8 @@ class Outcomes:
     why_not : ndarray of int, shape (n,)
         Index into :data:`riskjudge.data.trace.ABSENCES`, -1 where accepted.
     certified : ndarray of bool, shape (n,)
-        False where an unfitted gate let the verdict through.
+        False where no certificate stands behind the decision, whatever it is: an unfitted gate
+        took it, or one that was used on scores it was not fitted for.
     asked : ndarray of int, shape (n,)
         Modes that had to be asked.
     labels : ndarray of int, shape (n,)
@@ -157,41 +148,27 @@ class Outcomes:
         Raises
         ------
         InputError
-            If a column is missing or a row contradicts itself.
+            If a column is missing, or a row leaves out what it must say or contradicts itself; see
+            :func:`riskjudge.gate.outcome_rows.outcome_rows`.
         """
-        missing = [column for column in _COLUMNS if column not in frame.columns]
-        if missing:
-            raise InputError(
-                f"{source} has no column {missing[0]!r}; a file that `riskjudge decide` wrote is needed"
-            )
-        # A mode that is asked later accepts with more modes asked: that gives back their order.
-        modes = tuple(frame.groupby("mode")["asked"].min().sort_values(kind="stable").index)
-        reason = frame["abstain_reason"].combine_first(frame["failure"]).to_numpy(dtype=object)
-        known = {absence: i for i, absence in enumerate(ABSENCES)}
-        why_not = np.array([known.get(r, -1) for r in reason], dtype=np.int64)
-        why_not[frame["undecided"].to_numpy(dtype=bool)] = _UNDECIDED
-        mode = np.array([modes.index(m) if m in modes else -1 for m in frame["mode"]])
-        confused = np.flatnonzero((mode >= 0) == (why_not >= 0))
-        if len(confused):
-            raise InputError(
-                f"{source}, row {confused[0] + 1}: an item is accepted in a mode or carries one of the "
-                f"reasons {', '.join(ABSENCES)}"
-            )
-        return cls(
-            frame["item_id"].map(str).to_numpy(dtype=object),
-            modes,
-            mode,
-            _codes(frame["verdict"], source),
-            why_not,
-            frame["certified"].to_numpy(dtype=bool),
-            frame["asked"].to_numpy(dtype=np.int64),
-            _codes(frame["label"], source) if "label" in frame.columns else np.full(len(frame), -1),
-            frame.drop(columns=[*_COLUMNS, "label"], errors="ignore").reset_index(drop=True),
-        )
+        rows = outcome_rows(frame, source)
+        extra = frame.drop(columns=[*COLUMNS, "label"], errors="ignore").reset_index(drop=True)
+        return cls(*rows, extra=extra)
 
 
 def read_outcomes(path: str | Path) -> Outcomes:
-    """Read outcomes that `riskjudge decide` wrote."""
+    """Read outcomes that `riskjudge decide` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV, JSONL or Parquet, told apart by name.
+
+    Raises
+    ------
+    InputError
+        If the file is damaged or a row is not admitted; see :meth:`Outcomes.from_frame`.
+    """
     from riskjudge.io.tables import read_table
 
     return Outcomes.from_frame(read_table(path, text=["item_id", "mode"]), str(path))
@@ -224,11 +201,18 @@ def decide_all(trace: Trace, accepted_by: IntArray, used: BoolArray) -> Outcomes
     return _outcomes(trace, accepted_by, why_not, asked, certified=True)
 
 
-def decline_all(trace: Trace) -> Outcomes:
-    """Everything declined as ``below_conformal``, nothing asked."""
+def decline_all(trace: Trace, *, certified: bool) -> Outcomes:
+    """Everything declined as ``below_conformal``, nothing asked.
+
+    Parameters
+    ----------
+    trace : Trace
+    certified : bool
+        True of a fitted gate whose region is empty, false of one that was never fitted.
+    """
     n = len(trace)
     return _outcomes(
-        trace, np.full(n, -1), np.full(n, _BELOW), np.zeros(n, dtype=np.int64), certified=True
+        trace, np.full(n, -1), np.full(n, _BELOW), np.zeros(n, dtype=np.int64), certified=certified
     )
 
 
@@ -252,7 +236,7 @@ def _outcomes(
     extra = trace.extra.reset_index(drop=True)
     if trace.group is not None:
         extra = extra.assign(group=trace.group)
-    taken = {*_COLUMNS, "label"}
+    taken = {*COLUMNS, "label"}
     names = {}
     for column in extra.columns:
         free = column
@@ -282,14 +266,3 @@ def _nullable(codes: IntArray) -> pd.api.extensions.ExtensionArray:
     import pandas as pd
 
     return pd.arrays.IntegerArray(np.maximum(codes, 0), codes < 0)
-
-
-def _codes(column: pd.Series, source: str) -> IntArray:
-    """0, 1, or -1 where the cell is empty."""
-    wrong = np.flatnonzero(column.notna() & ~column.isin([0, 1]))
-    if len(wrong):
-        row = int(wrong[0])
-        raise InputError(
-            f"{source}, row {row + 1}, {column.name}: {column.iloc[row]!r} is not 0 or 1"
-        )
-    return np.asarray(column.astype("Float64").fillna(-1), dtype=np.int64)

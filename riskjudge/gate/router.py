@@ -165,12 +165,12 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
         self._check_unfitted()
         trace = trace.select(self.modes_ if self.fitted else self._modes(trace))
         if not self.fitted:
-            return (outcomes.decline_all if self.unfitted == "abstain" else outcomes.pass_through)(
-                trace
-            )
+            if self.unfitted == "abstain":
+                return outcomes.decline_all(trace, certified=False)
+            return outcomes.pass_through(trace)
         thresholds = self.thresholds_
         if thresholds is None:
-            return outcomes.decline_all(trace)
+            return outcomes.decline_all(trace, certified=True)
         scores = trace.scores
         if thresholds.ndim == 2:
             scores = scores_by_verdict(scores, trace.verdicts)
