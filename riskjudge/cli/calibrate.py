@@ -54,6 +54,16 @@ def calibrate(
     sizes: schedule.Sizes = None,
     spending: schedule.SpendingOption = None,
     state: schedule.State = None,
+    registry: Annotated[
+        Path | None,
+        typer.Option(
+            help="File that remembers, by hashes, which labels certificates have used; by default "
+            "riskjudge-labels.jsonl beside the gate."
+        ),
+    ] = None,
+    no_registry: Annotated[
+        bool, typer.Option("--no-registry", help="Neither read nor write such a file.")
+    ] = False,
     as_json: options.AsJson = False,
     form: options.Format = "terminal",
 ) -> None:
@@ -62,6 +72,7 @@ def calibrate(
     Exit code 0: certified. 1: nothing certifies (the gate written then accepts nothing).
     """
     from riskjudge.evaluation.render import certificate_table
+    from riskjudge.gate.registry import FILE_NAME, registered
 
     table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
     more = None
@@ -90,6 +101,10 @@ def calibrate(
         state=state,
         output=output,
     )
+    if output is not None and (output.is_file() or not output.exists()):  # a pipe has no folder
+        registry = registry or output.parent / FILE_NAME
+    if registry is not None and not no_registry:
+        registered(gate, registry)
     if output is not None:
         gate.save(output)
     certificate = gate.certificate_

@@ -17,6 +17,7 @@ from riskjudge.calibration import Certificate, Procedure
 from riskjudge.counts import NONE
 from riskjudge.data.trace import ModeColumns
 from riskjudge.errors import InputError
+from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.path import vectors_of
 from riskjudge.io.files import replacing
 
@@ -79,6 +80,8 @@ def gate_to_dict(gate: Any) -> dict[str, Any]:
                 "n_labelled": gate.n_labelled_,
                 "n_pool": gate.n_pool_,
                 "fingerprint": gate.fingerprint_,
+                "labels": _prints(gate.labels_),
+                "path_labels": _prints(gate.path_labels_),
                 "notes": list(gate.notes_),
             },
         }
@@ -124,6 +127,8 @@ def _rebuilt(data: Mapping[str, Any]) -> SelectiveGate | Router:
             raise ValueError("the rule is not that of the certificate")
         gate.columns_ = tuple(ModeColumns(**mode) for mode in data["modes"])
         gate.fingerprint_ = calibration["fingerprint"]
+        gate.labels_ = _read_prints(calibration.get("labels"))
+        gate.path_labels_ = _read_prints(calibration.get("path_labels"))
         gate.notes_ = tuple(calibration["notes"])
         gate.n_labelled_ = calibration["n_labelled"]
         gate.n_pool_ = calibration["n_pool"]
@@ -160,6 +165,14 @@ def _rule(certificate: Certificate) -> dict[str, Any]:
         return {"accepts": "nothing"}
     thresholds = {k: NO_THRESHOLD if t is None else t for k, t in certificate.thresholds.items()}
     return {"accepts": "at_or_below_threshold", "thresholds": thresholds}
+
+
+def _prints(labels: LabelPrints | None) -> dict[str, Any] | None:
+    return None if labels is None else labels.to_dict()
+
+
+def _read_prints(data: Mapping[str, Any] | None) -> LabelPrints | None:
+    return None if data is None else LabelPrints.from_dict(data)
 
 
 def _refuse(constant: str) -> None:

@@ -82,6 +82,14 @@ class LabelPrints:
         copied = max((_copies(a, b) for a in self.contents for b in other.contents), default=0)
         return f"{copied} items under other ids, by scores and labels" if copied else None
 
+    def joined(self, other: LabelPrints) -> LabelPrints:
+        """The items of both."""
+        return LabelPrints(
+            np.union1d(self.ids, other.ids),
+            np.union1d(self.groups, other.groups),
+            (*self.contents, *other.contents),
+        )
+
     @property
     def digest(self) -> str:
         """One hash of the whole."""

@@ -19,21 +19,18 @@ PathSource = Union[
 """A fitted gate, the file of one, or threshold vectors (None inside = no threshold in that mode)."""
 
 
-def vectors_of(source: PathSource, fingerprint: str | None = None) -> Vectors:
+def vectors_of(source: PathSource) -> Vectors:
     """The threshold vectors that `source` stands for, in the order of testing.
 
     Parameters
     ----------
     source : Router, SelectiveGate, str, path or sequence
-    fingerprint : str, optional
-        Of the items about to be tested. A gate calibrated on those is refused: its chosen path has
-        seen their labels.
 
     Raises
     ------
     InputError
-        If a gate is not fitted, holds no path, or was fitted on the same items; or if the vectors
-        are not numbers.
+        If a gate is not fitted or holds no path, or if the vectors are not numbers. (A gate fitted
+        on the items about to be tested is refused by :mod:`riskjudge.gate.lineage`.)
 
     Examples
     --------
@@ -43,15 +40,10 @@ def vectors_of(source: PathSource, fingerprint: str | None = None) -> Vectors:
     from riskjudge.gate.router import Router, SelectiveGate, load_gate
 
     if isinstance(source, str | PathLike):
-        return vectors_of(load_gate(fspath(source)), fingerprint)
+        return vectors_of(load_gate(fspath(source)))
     if isinstance(source, Router | SelectiveGate):
         if not source.fitted:
             raise InputError("the gate given as path is not fitted, so it has no path")
-        if fingerprint is not None and source.fingerprint_ == fingerprint:
-            raise InputError(
-                "the gate given as path was calibrated on these very items; a path must come from "
-                "others, since its order has seen their labels"
-            )
         if not source.path_:
             raise InputError(
                 "the gate given as path holds none: nothing was tested when it was fitted"

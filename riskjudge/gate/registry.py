@@ -13,13 +13,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from riskjudge.calibration import Certificate, Guarantee
 from riskjudge.calibration.make_certificate import ONCE
-from riskjudge.errors import InputError
+from riskjudge.errors import InputError, OperationalError
 from riskjudge.gate.labels import LabelPrints
+from riskjudge.gate.looks import settings_of
 from riskjudge.io.append_only import AppendOnlyFile
+
+if TYPE_CHECKING:
+    from riskjudge.gate.router import Router, SelectiveGate
 
 FILE_NAME = "riskjudge-labels.jsonl"
 FORMAT = "riskjudge-labels"
@@ -53,15 +57,55 @@ class Registry:
     fits: tuple[Fit, ...] = field(default=())
 
     def earlier(self, fit: Fit) -> tuple[Fit, ...]:
-        """Other fits that used a label of this one."""
-        return tuple(
-            known
-            for known in self.fits
-            if known.key != fit.key and known.prints.shared_with(fit.prints) is not None
-        )
+        """Other fits that used a label of this one, each once."""
+        found: dict[str, Fit] = {}
+        for known in self.fits:
+            other = known.key != fit.key and known.key not in found
+            if other and known.prints.shared_with(fit.prints) is not None:
+                found[known.key] = known
+        return tuple(found.values())
 
     def __contains__(self, fit: object) -> bool:
-        return isinstance(fit, Fit) and any(known.key == fit.key for known in self.fits)
+        return isinstance(fit, Fit) and any(
+            known.key == fit.key and known.prints.digest == fit.prints.digest for known in self.fits
+        )
+
+
+def registered(gate: Router | SelectiveGate, path: str | Path) -> tuple[Fit, ...]:
+    """Put a fitted gate on record, and let its certificate say which fit of its labels it is.
+
+    Returns
+    -------
+    tuple of Fit
+        The earlier fits that used some of the labels.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from riskjudge.data.trace import Trace
+    >>> from riskjudge.gate import SelectiveGate
+    >>> rng = np.random.default_rng(0)
+    >>> u, label = rng.random((400, 1)), rng.integers(0, 2, 400)
+    >>> trace = Trace.from_arrays(u, label[:, None] ^ (rng.random((400, 1)) < 0.2 * u), label)
+    >>> path = Path(tempfile.mkdtemp()) / FILE_NAME
+    >>> gates = [SelectiveGate(alpha=0.15, seed=seed).fit(trace) for seed in (0, 0, 1)]
+    >>> [len(registered(gate, path)) for gate in gates]
+    [0, 0, 1]
+    >>> gates[2].certificate_.fit_number, gates[2].certificate_.delta_of_fits
+    (2, 0.1)
+    """
+    if gate.labels_ is None:
+        raise InputError("the gate does not say which labels it used: calibrate it again")
+    settings = settings_of(gate, gate.modes_) | {"pool": gate.n_pool_}
+    if gate.certificate_.look is not None:
+        of, size = gate.certificate_.look.of, gate.certificate_.look.labels
+        settings |= {"schedule": of or "open", "batch": size // gate.certificate_.look.number}
+    fit = Fit(gate.labels_, gate.delta, settings)
+    earlier = read_registry(path).earlier(fit)
+    record(path, fit)
+    gate.certificate_ = counted(gate.certificate_, fit, earlier)
+    return earlier
 
 
 def read_registry(path: str | Path) -> Registry:
@@ -94,6 +138,8 @@ def read_registry(path: str | Path) -> Registry:
 
 def record(path: str | Path, fit: Fit) -> None:
     """Append a fit, unless it is on record."""
+    if not Path(path).parent.is_dir():
+        raise OperationalError(f"{path} cannot be written: there is no folder {Path(path).parent}")
     registry = read_registry(path)
     if fit in registry:
         return

@@ -24,6 +24,8 @@ from riskjudge.calibration.sample import scores_by_verdict
 from riskjudge.data.trace import ModeColumns, Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import outcomes
+from riskjudge.gate.labels import LabelPrints
+from riskjudge.gate.lineage import GatePath, labels_behind
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.gate.path import PathSource, Vectors, vectors_of
 from riskjudge.gate.rows import ONE_OF_EACH_GROUP, rows_to_fit_on
@@ -57,6 +59,8 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
     certificate_: Certificate
     columns_: tuple[ModeColumns, ...]
     fingerprint_: str
+    labels_: LabelPrints | None
+    path_labels_: LabelPrints | None
     notes_: tuple[str, ...]
     n_labelled_: int
     n_pool_: int
@@ -90,15 +94,17 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
                 f"all {len(prepared.labelled)} labels are {labels[0]}: calibration needs items of "
                 "both classes (is it the right label column?)"
             )
-        if self.path is not None:
-            vectors_of(self.path, prepared.labelled.fingerprint())  # refuses its own items
+        fingerprint, used = prepared.labelled.fingerprint(), LabelPrints.of(prepared.labelled)
+        path_labels = labels_behind(self.path, used, fingerprint)  # refuses a path that saw these
         certificate = self.certify(prepared.sample, self.alpha)
         if len(prepared.labelled) < np.count_nonzero(trace.labelled):
             assumptions = (*certificate.assumptions, ONE_OF_EACH_GROUP)
             certificate = replace(certificate, assumptions=assumptions)
         self.certificate_ = certificate
         self.columns_ = prepared.labelled.columns
-        self.fingerprint_ = prepared.labelled.fingerprint()
+        self.fingerprint_ = fingerprint
+        self.labels_ = used
+        self.path_labels_ = path_labels
         self.notes_ = prepared.notes
         self.n_labelled_ = len(prepared.labelled)
         self.n_pool_ = prepared.n_pool
@@ -191,7 +197,7 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
         Another gate may take it over: ``Router(path=this)``.
         """
         self._check_fitted()
-        return self.certificate_.path
+        return GatePath.of(self)
 
     @property
     def modes_(self) -> tuple[str, ...]:

@@ -1,0 +1,208 @@
+"""Labels that a choice has seen are known again: by the registry of fits, and as a path's source."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from riskjudge.calibration import Guarantee
+from riskjudge.cli import app
+from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.errors import InputError
+from riskjudge.gate import Router, SelectiveGate, load_gate
+from riskjudge.gate.document import gate_from_dict, gate_to_dict
+from riskjudge.gate.labels import LabelPrints
+from riskjudge.gate.registry import FILE_NAME, read_registry, registered
+
+
+def make_frame(n=500, seed=0, prefix="", digits=None, levels=None):
+    rng = np.random.default_rng(seed)
+    scores, labels = rng.random((n, 2)), rng.integers(0, 2, n)
+    if digits:
+        scores = scores.round(digits)
+    if levels:
+        scores = np.round(scores * levels) / levels
+    verdicts = labels[:, None] ^ (rng.random((n, 2)) < 0.2 * scores)
+    data = {"item_id": [f"{prefix}{i}" for i in range(n)], "label": labels}
+    for k in (0, 1):
+        data |= {f"v{k + 1}": verdicts[:, k], f"u{k + 1}": scores[:, k]}
+    return pd.DataFrame(data)
+
+
+def trace_of(frame, **options):
+    return Trace.from_frame(frame, **options)
+
+
+def fitted(frame, **options):
+    return Router(alpha=0.15, **options).fit(trace_of(frame))
+
+
+FRAME = make_frame()
+SOURCES = {
+    "the same rows": FRAME,
+    "a dropped row": FRAME.iloc[1:],
+    "one row of them, and others": pd.concat([FRAME.iloc[:1], make_frame(seed=9, prefix="x")]),
+    "one id renamed": FRAME.assign(item_id=["other", *FRAME["item_id"][1:]]),
+    "all ids renamed": FRAME.assign(item_id="x" + FRAME["item_id"]),
+    "ids renamed, another order": FRAME.assign(item_id="x" + FRAME["item_id"]).sample(frac=1, random_state=1),
+    "ids renamed, half of the rows": FRAME.assign(item_id="x" + FRAME["item_id"]).iloc[:250],
+    "labels corrected": FRAME.assign(label=1 - FRAME["label"]),
+    "float32 scores, ids kept": FRAME.assign(u1=FRAME["u1"].astype("float32").astype(float)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("procedure", [None, "pointwise", "conformal_selection"])
+def test_a_path_from_overlapping_items_is_refused(name, procedure, tmp_path):
+    source = fitted(SOURCES[name], procedure=procedure)
+    source.save(tmp_path / "gate.json")
+    loaded = load_gate(tmp_path / "gate.json")
+    for path in (source, tmp_path / "gate.json", str(tmp_path / "gate.json"), source.path_,
+                 loaded.path_, pickle.loads(pickle.dumps(source.path_))):  # fmt: skip
+        with pytest.raises(InputError, match="these very items"):
+            fitted(FRAME, path=path)
+
+
+@pytest.mark.parametrize("procedure", [None, "pointwise", "conformal_selection"])
+@pytest.mark.parametrize("form", [{}, {"digits": 3}, {"digits": 6}, {"levels": 10}])
+def test_a_path_from_other_items_is_taken(procedure, form):
+    source = fitted(make_frame(seed=5, prefix="y", **form), procedure=procedure)
+    for path in (source, source.path_, [list(v) for v in source.path_]):
+        gate = fitted(make_frame(seed=6, **form), path=path)
+        assert any("without a look at the labels" in a for a in gate.certificate_.assumptions)
+
+
+def test_rounded_scores_under_other_ids_are_known_again():
+    for digits in (3, 4, 6):
+        frame = make_frame(digits=digits)
+        with pytest.raises(InputError, match="under other ids"):
+            fitted(frame, path=fitted(frame.assign(item_id="x" + frame["item_id"])))
+
+
+def test_independent_samples_are_hardly_ever_taken_for_copies():
+    for digits in (2, 3, 4, 5):
+        prints = [
+            LabelPrints.of(trace_of(make_frame(300, seed, f"{seed}-", digits)))
+            for seed in range(25)
+        ]
+        assert all(a.shared_with(b) is None for a in prints for b in prints if a is not b)
+
+
+def test_another_draw_from_the_same_groups_is_refused():
+    frame = make_frame().assign(group=lambda f: f.index // 3)
+    other = Router(alpha=0.15, groups="sample", seed=1).fit(trace_of(frame, group="group"))
+    distinct = frame[~frame["item_id"].isin(set(other.fit(trace_of(frame)).certificate_.options))]
+    with pytest.raises(InputError, match="these very items"):
+        Router(alpha=0.15, groups="sample", seed=2, path=other).fit(
+            trace_of(distinct, group="group")
+        )
+    first, last = frame.groupby("group").head(1), frame.groupby("group").tail(1)
+    source = Router(alpha=0.15).fit(trace_of(first, group="group"))
+    with pytest.raises(InputError, match="groups that items come from"):
+        Router(alpha=0.15, path=source).fit(trace_of(last.iloc[:-2], group="group"))
+
+
+def test_a_path_handed_on_remembers_where_it_began():
+    there = fitted(make_frame(seed=3, prefix="there"), path=fitted(FRAME))
+    with pytest.raises(InputError, match="these very items"):
+        fitted(FRAME, path=there)
+    again = gate_from_dict(gate_to_dict(there))
+    with pytest.raises(InputError, match="these very items"):
+        fitted(FRAME, path=again.path_)
+
+
+def test_one_mode_of_the_items_is_enough_to_know_them():
+    renamed = FRAME.assign(item_id="x" + FRAME["item_id"])
+    one = SelectiveGate(alpha=0.15).fit(trace_of(renamed, modes=[ModeColumns("only", "v2", "u2")]))
+    with pytest.raises(InputError, match="these very items"):
+        SelectiveGate(alpha=0.15, mode="mode2", path=one).fit(trace_of(FRAME))
+
+
+def test_a_gate_that_does_not_say_its_items():
+    for procedure, refused in ((None, False), ("pointwise", True), ("conformal_selection", True)):
+        source = fitted(make_frame(seed=3, prefix="there"), procedure=procedure)
+        source.labels_ = None  # as an older version wrote it
+        assert (source.certificate_.guarantee is Guarantee.HIGH_PROBABILITY) is not refused
+        if refused:
+            with pytest.raises(InputError, match="does not say"):
+                fitted(FRAME, path=source)
+        else:
+            assert fitted(FRAME, path=source).fitted
+            with pytest.raises(InputError, match="these very items"):
+                fitted(make_frame(seed=3, prefix="there"), path=source)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"seed": 1}, {"alpha": 0.2}, {"delta": 0.1}, {"procedure": "portfolio"}, {"by_verdict": True}],
+)
+def test_a_second_fit_says_so(tmp_path, change):
+    path = tmp_path / FILE_NAME
+    first = fitted(FRAME)
+    assert registered(first, path) == ()
+    assert first.certificate_.fit_number == 1
+    again = fitted(FRAME)
+    registered(again, path)
+    assert again.certificate_ == first.certificate_  # the same fit is no second choice
+    second = Router(**({"alpha": 0.15} | change)).fit(trace_of(FRAME))
+    registered(second, path)
+    certificate = second.certificate_
+    assert certificate.fit_number == 2
+    assert certificate.delta_of_fits == pytest.approx(0.05 + change.get("delta", 0.05))
+    assert any("2nd fit on these labels" in a for a in certificate.assumptions)
+    assert not any("calibrated on once" in a for a in certificate.assumptions)
+    if certificate.certified:
+        assert f"With confidence {85 if 'delta' in change else 90} %" in certificate.statement
+    assert gate_from_dict(gate_to_dict(second)).certificate_ == certificate
+
+
+def test_twenty_fits_leave_no_confidence(tmp_path):
+    path = tmp_path / FILE_NAME
+    for seed in range(20):
+        gate = fitted(FRAME, seed=seed)
+        registered(gate, path)
+    assert gate.certificate_.fit_number == 20
+    assert gate.certificate_.delta_of_fits == 1.0
+    assert "No confidence is left" in gate.certificate_.statement
+    assert len(read_registry(path).fits) == 20
+    assert path.stat().st_size < 100_000  # hashes stand there once
+
+
+def test_more_labels_of_the_same_items_count_and_others_do_not(tmp_path):
+    path = tmp_path / FILE_NAME
+    registered(fitted(FRAME.iloc[:300]), path)
+    grown, others = fitted(FRAME), fitted(make_frame(seed=8, prefix="z"))
+    assert len(registered(grown, path)) == 1
+    assert registered(others, path) == ()
+    assert others.certificate_.fit_number == 1
+
+
+def test_a_damaged_registry_is_named(tmp_path):
+    path = tmp_path / FILE_NAME
+    registered(fitted(FRAME), path)
+    path.write_text(path.read_text() + '{"format": "x"}\n')
+    with pytest.raises(InputError, match="line 2"):
+        registered(fitted(FRAME, seed=1), path)
+
+
+def test_on_the_command_line(tmp_path):
+    FRAME.to_csv(tmp_path / "labels.csv", index=False)
+
+    def calibrate(*arguments):
+        shared = ["calibrate", str(tmp_path / "labels.csv"), "--json", "--alpha", "0.15"]
+        return json.loads(CliRunner().invoke(app, [*shared, *map(str, arguments)]).stdout)
+
+    calibrate("-o", tmp_path / "a.json")
+    assert (tmp_path / FILE_NAME).exists()
+    second = calibrate("-o", tmp_path / "b.json", "--seed", 1)
+    assert second["certificate"]["fit_number"] == 2
+    assert second["certificate"]["seed"] == 1
+    assert load_gate(tmp_path / "b.json").certificate_.fit_number == 2
+    silent = calibrate("-o", tmp_path / "c.json", "--seed", 2, "--no-registry")
+    assert silent["certificate"]["fit_number"] == 1
+    assert (
+        calibrate("--registry", tmp_path / FILE_NAME, "--seed", 3)["certificate"]["fit_number"] == 3
+    )
