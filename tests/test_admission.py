@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from riskjudge.errors import InputError
 from riskjudge.items import Item, read_items
 from riskjudge.items.admission import Admission, admissions, exact_match, normalise, token_f1
+from riskjudge.items.answers import answer_key
 from riskjudge.items.questions import read_questions
 
 
@@ -50,15 +51,17 @@ def test_the_best_alias_counts():
     assert token_f1("Conrad Röntgen", ["Marie Curie", "Wilhelm Conrad Röntgen"]) == pytest.approx(
         0.8
     )
-    assert token_f1("the", ["a"]) == 1.0
+    assert token_f1("the", ["the"]) == 1.0
+    assert token_f1("the", ["a"]) == 0.0
     assert token_f1("cat", ["the"]) == 0.0
     assert token_f1("cat", []) == exact_match("cat", []) == 0.0
 
 
 @given(st.text(alphabet="ab the.", max_size=30), st.text(alphabet="ab the.", max_size=30))
 def test_f1_is_the_harmonic_mean_of_precision_and_recall(candidate, reference):
-    if normalise(candidate) and normalise(reference):
-        assert token_f1(candidate, [reference]) == pytest.approx(squad_f1(candidate, reference))
+    assert token_f1(candidate, [reference], normalise) == pytest.approx(
+        squad_f1(candidate, reference)
+    )
     assert token_f1(candidate, [reference]) == token_f1(reference, [candidate])
     if exact_match(candidate, [reference]):
         assert token_f1(candidate, [reference]) == 1.0
@@ -143,3 +146,72 @@ def test_real_question_files_as_they_stand(real):
     agree = [Admission("f1").label(item) is item.label for item in nq if item.label is not None]
     assert sum(agree) / len(agree) > 0.8
     assert len(read_questions(real / "nq_open" / "NQ-open.dev.jsonl")) == 3610
+
+
+SAME = [
+    *[("The Beatles", "beatles"), ("A dog", "dog"), ("the lord of the rings", "Lord of Rings")],
+    *[("−5", "-5"), ("1,000", "1000"), ("-1,000", "-1000"), ("1,000.", "1000"), ("５", "5")],
+    *[("$1,000.50", "$1000.50"), ("1,234,567", "1234567"), ("1\u202f000", "1000"), (".5", "0.5")],
+    *[("U.S.A.", "USA"), ("the U.S.", "US"), ("twenty-one", "twenty one"), ("ﬁve", "five")],
+    *[("O’Brien", "O'Brien"), ("“Paris”", "Paris"), ("'Paris'", "Paris"), ("Paris?", "paris")],
+    *[("Röntgen", "Ro\u0308ntgen"), ("½", "1/2"), ("1½", "1 1/2"), ("50 %", "50%")],
+    *[("(A)", "A"), ("A.", "a"), ("3.5.", "3.5"), ("C#.", "C#"), ("Smith, John", "smith john")],
+    *[("1990–1995", "1990-1995"), ("the 1990s", "1990s"), ("an apple.", "apple")],
+    *[("  Paris\n", "Paris"), ("Yahoo!", "yahoo"), ("Straße", "STRASSE")],
+]
+APART = [
+    *[("35", "3.5"), ("5", "-5"), ("+5", "5"), ("1,5", "15"), ("1.000", "1000"), ("2.10", "2.1")],
+    *[("C#", "C"), ("C++", "C"), ("F#", "F"), (".NET", "NET"), ("AT&T", "ATT"), ("A*", "A")],
+    *[("?", "A"), ("A", "the"), ("a", "an"), ("an", "the"), ("...", "?"), ("!", "?"), ("", "A")],
+    *[
+        ("50%", "50"),
+        ("€5", "$5"),
+        ("$5", "5"),
+        ("<5", ">5"),
+        ("<5", "5"),
+        ("~5", "5"),
+        ("5!", "5"),
+    ],
+    *[("½", "12"), ("½", "1"), ("1½", "11/2"), ("10²", "102"), ("10⁻³", "10-3"), ("1/2", "12")],
+    *[("A-", "A"), ("B+", "B"), ("A, B", "B"), ("vitamin A", "vitamin"), ("The The", "the")],
+    *[("(0,1)", "[0,1]"), ("12:30", "1230"), ("9/11", "911"), ("3-5", "35"), ("5'", '5"')],
+    *[("≥5", "≤5"), ("=", "≠"), ("x_1", "x1"), ("10^3", "103"), ("No", "Nö"), ("", ""), (" ", "")],
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_spellings_of_one_answer(one, other):
+    for measure in (exact_match, token_f1):
+        assert measure(one, [other]) == measure(other, [one]) == 1.0
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+def test_two_answers_stay_two(one, other):
+    for measure in (exact_match, token_f1):
+        assert measure(one, [other]) < 1.0
+        assert measure(other, [one]) < 1.0
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_an_answer_never_becomes_empty(one, other):
+    key = answer_key(one)
+    assert bool(key) == bool(one.translate(dict.fromkeys([0x200B, 0x2060, 0xFEFF, 0xAD])).strip())
+    assert exact_match(one, [one]) == float(bool(key))
+    assert exact_match(one, [other]) == exact_match(other, [one])
+
+
+@given(
+    st.decimals(allow_nan=False, allow_infinity=False),
+    st.decimals(allow_nan=False, allow_infinity=False),
+)
+def test_two_numbers_are_never_one(one, other):
+    if one != other:
+        assert exact_match(str(one), [str(other)]) == 0.0
+
+
+def test_the_published_measures_have_names_of_their_own():
+    item = Item("q", "?", ("3.5",), references=("35",))
+    ways = {way.name: way.label(item) for way in admissions(["exact,squad_exact,squad_f1:0.9,f1"])}
+    assert ways == {"exact": False, "squad_exact": True, "squad_f1_0.9": True, "f1": False}
+    nothing = Item("q", "?", ("the",), references=("A",))
+    assert Admission("squad_exact").label(nothing) is False

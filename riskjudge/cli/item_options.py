@@ -27,7 +27,9 @@ Candidates = Annotated[
 Labels = Annotated[
     list[str] | None,
     typer.Option(
-        "--label", help="exact, f1, f1:0.6, llm, column; the first is the label. (default: column)"
+        "--label",
+        help="exact, f1, f1:0.6, squad_exact, squad_f1, llm, column; the first is the label. "
+        "(default: column)",
     ),
 ]
 LedgerFile = Annotated[

@@ -1,7 +1,10 @@
 """Admission functions: when a candidate answer counts as right, given reference answers.
 
-The two string measures are those of question answering [1]_: both sides are normalised, and the
-best reference counts. Numbers written as words are left alone.
+A string measure compares a candidate with every reference, and the best one counts. `exact` and `f1`
+compare keys that keep numbers, signs, symbols and single letters apart
+(:mod:`riskjudge.items.answers`). `squad_exact` and `squad_f1` are the measures of question answering
+as published [1]_, which papers report: all punctuation and articles go, so that "3.5" is "35", "C#"
+is "C", and "A" is nothing. Numbers written as words are left alone by all.
 
 References
 ----------
@@ -16,8 +19,10 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from riskjudge.errors import InputError
+from riskjudge.items.answers import answer_key
 from riskjudge.items.item import Item
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -27,7 +32,7 @@ DEFAULT_THRESHOLD = 0.5
 
 
 def normalise(text: str) -> str:
-    """Lower case, one Unicode form, no punctuation, no English articles, single spaces.
+    """SQuAD's normalisation: lower case, no punctuation, no English articles, single spaces.
 
     Examples
     --------
@@ -41,43 +46,74 @@ def normalise(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", kept).split())
 
 
-def exact_match(candidate: str, references: Sequence[str]) -> float:
+Normaliser = Callable[[str], str]
+Measure = Callable[[str, Sequence[str]], float]
+
+
+def exact_match(
+    candidate: str, references: Sequence[str], normaliser: Normaliser = answer_key
+) -> float:
     """1 if the candidate equals a reference once both are normalised, else 0.
+
+    A blank answer equals nothing, and neither does one of which the normaliser leaves nothing.
+
+    Parameters
+    ----------
+    candidate : str
+    references : sequence of str
+        Any of them is right.
+    normaliser : callable
+        :func:`riskjudge.items.answers.answer_key`, or :func:`normalise` for SQuAD's exact match.
 
     Examples
     --------
     >>> exact_match("the Beatles.", ["The Rolling Stones", "Beatles"])
     1.0
+    >>> exact_match("3.5", ["35"]), exact_match("3.5", ["35"], normalise)
+    (0.0, 1.0)
     """
-    said = normalise(candidate)
-    return float(any(said == normalise(reference) for reference in references))
+    said = normaliser(candidate)
+    return float(bool(said) and any(said == normaliser(reference) for reference in references))
 
 
-def token_f1(candidate: str, references: Sequence[str]) -> float:
+def token_f1(
+    candidate: str, references: Sequence[str], normaliser: Normaliser = answer_key
+) -> float:
     """F1 of the tokens that the candidate shares with the best reference, in [0, 1].
 
-    Where one side has no token left, 1 if the other has none either, else 0.
+    0 where one side has no token.
+
+    Parameters
+    ----------
+    candidate, references, normaliser
+        As for :func:`exact_match`.
 
     Examples
     --------
     >>> round(token_f1("Wilhelm Röntgen", ["Wilhelm Conrad Röntgen"]), 3)
     0.8
     """
-    said = normalise(candidate).split()
-    return max((_f1(said, normalise(reference).split()) for reference in references), default=0.0)
+    said = normaliser(candidate).split()
+    return max((_f1(said, normaliser(reference).split()) for reference in references), default=0.0)
 
 
 def _f1(said: Sequence[str], wanted: Sequence[str]) -> float:
     if not said or not wanted:
-        return float(list(said) == list(wanted))
+        return 0.0
     shared = sum((Counter(said) & Counter(wanted)).values())
     return 2 * shared / (len(said) + len(wanted))
 
 
-MEASURES: Mapping[str, Callable[[str, Sequence[str]], float]] = {
+MEASURES: Mapping[str, Measure] = {
     "exact": exact_match,
     "f1": token_f1,
+    "squad_exact": partial(exact_match, normaliser=normalise),
+    "squad_f1": partial(token_f1, normaliser=normalise),
 }
+"""The string measures by the name of the label."""
+
+_WITH_THRESHOLD = ("f1", "squad_f1")
+_KINDS = (*MEASURES, "llm", "column")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +123,10 @@ class Admission:
     Parameters
     ----------
     kind
-        ``exact``, ``f1``, ``llm`` (a model compares with the references), or ``column`` (the label
-        that came with the item).
+        ``exact``, ``f1``, ``squad_exact``, ``squad_f1``, ``llm`` (a model compares with the
+        references), or ``column`` (the label that came with the item).
     threshold
-        Of ``f1``: at or above it the candidate is right.
+        Of ``f1`` and ``squad_f1``: at or above it the candidate is right.
 
     Examples
     --------
@@ -100,7 +136,7 @@ class Admission:
     >>> Admission.parse("bleu")
     Traceback (most recent call last):
     ...
-    riskjudge.errors.InputError: no label 'bleu'; there are exact, f1 (or f1:0.6, ...), llm, column
+    riskjudge.errors.InputError: no label 'bleu'; there are exact, f1 (or f1:0.6, say), ...
     """
 
     kind: str
@@ -110,10 +146,9 @@ class Admission:
     def parse(cls, text: str) -> Admission:
         """From the form the command line takes: a kind, with ``:threshold`` for F1."""
         kind, colon, number = text.strip().partition(":")
-        if kind not in ("exact", "f1", "llm", "column") or (colon and kind != "f1"):
-            raise InputError(
-                f"no label {text!r}; there are exact, f1 (or f1:0.6, say), llm, column"
-            )
+        if kind not in _KINDS or (colon and kind not in _WITH_THRESHOLD):
+            known = ", ".join(_KINDS).replace("f1,", "f1 (or f1:0.6, say),", 1)
+            raise InputError(f"no label {text!r}; there are {known}")
         if not colon:
             return cls(kind)
         try:
@@ -121,7 +156,7 @@ class Admission:
         except ValueError:
             threshold = float("nan")
         if not 0 < threshold <= 1:
-            raise InputError(f"the threshold of f1 lies in (0, 1], got {number!r}")
+            raise InputError(f"the threshold of {kind} lies in (0, 1], got {number!r}")
         return cls(kind, threshold)
 
     @property
