@@ -12,10 +12,14 @@ from riskjudge.calibration import Guarantee
 from riskjudge.cli import app
 from riskjudge.data.trace import ModeColumns, Trace
 from riskjudge.errors import InputError
+from riskjudge.evaluation import summarize
+from riskjudge.evaluation.render import report_tables
 from riskjudge.gate import Router, SelectiveGate, load_gate
 from riskjudge.gate.document import gate_from_dict, gate_to_dict
 from riskjudge.gate.labels import LabelPrints
+from riskjudge.gate.outcomes import read_outcomes
 from riskjudge.gate.registry import FILE_NAME, read_registry, registered
+from riskjudge.io.tables import write_table
 
 
 def make_frame(n=500, seed=0, prefix="", digits=None, levels=None):
@@ -206,3 +210,37 @@ def test_on_the_command_line(tmp_path):
     assert (
         calibrate("--registry", tmp_path / FILE_NAME, "--seed", 3)["certificate"]["fit_number"] == 3
     )
+
+
+def test_a_report_on_the_calibrated_rows_says_that_it_is_not_valid(tmp_path):
+    gate = fitted(FRAME)
+    fresh = make_frame(seed=4, prefix="f")
+    mixed = pd.concat([FRAME.iloc[:7], fresh])
+    for frame, count in ((FRAME, 500), (mixed, 7), (fresh, 0)):
+        outcomes = gate_from_dict(gate_to_dict(gate)).decide(trace_of(frame))
+        report = summarize(outcomes, by="label")
+        assert report.calibrated_on == int(outcomes.calibrated_on.sum()) == count
+        assert bool(report.notes) is (count > 0)
+        assert ("Not valid" in str(report_tables(report)[0].notes)) is (count > 0)
+        for name in ("o.csv", "o.jsonl", "o.parquet"):
+            write_table(outcomes.to_frame(), tmp_path / name)
+            again = read_outcomes(tmp_path / name)
+            assert summarize(again).calibrated_on == count
+    assert "calibrated_on" not in outcomes.to_frame().columns
+
+
+def test_decide_and_report_bound_the_batch(tmp_path):
+    gate = fitted(FRAME)
+    gate.save(tmp_path / "gate.json")
+    for name, frame in (("old", FRAME), ("new", make_frame(seed=4, prefix="f"))):
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+        files = [str(tmp_path / f) for f in ("gate.json", f"{name}.csv", f"{name}-out.csv")]
+        decided = CliRunner().invoke(app, ["decide", *files[:2], "-o", files[2], "--json"])
+        batch = json.loads(decided.stdout)["batch"]
+        reported = CliRunner().invoke(app, ["report", files[2], "--gate", files[0], "--json"])
+        assert json.loads(reported.stdout)["batch"] == batch
+        if name == "old":
+            assert batch is None
+        else:
+            assert batch["confidence"] == pytest.approx(0.9)
+            assert batch["wrong"] > 0.15 * batch["accepted"]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from riskjudge.cli import options
-
-if TYPE_CHECKING:
-    from riskjudge.data.trace import Trace
-    from riskjudge.gate import Router, SelectiveGate
 
 
 def register(app: typer.Typer) -> None:
@@ -35,6 +32,9 @@ def decide(
     form: options.Format = "terminal",
 ) -> None:
     """Apply a gate: accept, abstain or fail, item by item. Labels are not needed."""
+    import numpy as np
+
+    from riskjudge.calibration.predictive import batch_bound
     from riskjudge.evaluation import summarize
     from riskjudge.evaluation.render import report_tables
     from riskjudge.gate import load_gate
@@ -44,24 +44,23 @@ def decide(
     columns = modes or (fitted.columns_ if fitted.fitted else None)
     table = options.load_trace(trace, columns, item_id=item_id, label=label, where=where)
     outcomes = fitted.decide(table)
-    if fitted.fitted and _saw(fitted, table):
+    bound = None
+    if outcomes.calibrated_on.any():
         typer.echo(
             "note: the gate was calibrated on these very items, so the FDR below is not a test of it",
             err=True,
         )
+    elif fitted.fitted:
+        bound = batch_bound(fitted.certificate_, int(np.count_nonzero(outcomes.accepted)))
     if output is not None:
         write_table(outcomes.to_frame(), output)
     summary = summarize(outcomes, by=by, floor=floor)
     if as_json:
-        options.print_json(summary.to_dict())
+        options.print_json(summary.to_dict() | {"batch": None if bound is None else asdict(bound)})
         return
     for printed in report_tables(summary, str(trace)):
         options.show(printed, form)
+    if bound is not None:
+        typer.echo(bound.statement, err=True)
     if output is not None:
         typer.echo(f"outcomes written to {output}", err=True)
-
-
-def _saw(gate: Router | SelectiveGate, trace: Trace) -> bool:
-    """Whether the gate was calibrated on the labelled items of the trace."""
-    labelled = trace.select(gate.modes_).rows(trace.labelled)
-    return len(labelled) > 0 and labelled.fingerprint() == gate.fingerprint_

@@ -133,7 +133,8 @@ def _labels(number: int | None, look: Look | None) -> str:
 def report_tables(report: Report, source: str = "") -> list[Table]:
     """The whole in detail, and a row for each segment."""
     title = f"Report on {source}" if source else "Report"
-    tables = [Table(title, ("", ""), tuple(_lines(report.whole)), _NOTES)]
+    warnings = tuple(f"Not valid: {note}." for note in report.notes)
+    tables = [Table(title, ("", ""), tuple(_lines(report.whole)), (*warnings, *_NOTES))]
     if report.by is not None:
         header = (report.by, "items", "accepted", "abstained", "failed", "coverage", "FDR")
         rows = tuple((value, *_row(segment)) for value, segment in report.segments.items())

@@ -102,11 +102,16 @@ class Insufficient:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The whole, and its segments by the values of a column."""
+    """The whole, and its segments by the values of a column.
+
+    `calibrated_on` counts items that the gate was calibrated on; `notes` say what that means.
+    """
 
     whole: Segment
     by: str | None = None
     segments: Mapping[str, Segment | Insufficient] = field(default_factory=dict)
+    calibrated_on: int = 0
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dictionary."""
@@ -136,8 +141,10 @@ def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int = 30) -> 
     if floor < 1:
         raise InputError(f"floor must be at least 1, got {floor}")
     whole = _segment(outcomes)
+    seen = int(np.count_nonzero(outcomes.calibrated_on))
+    notes = (SEEN.format(seen, len(outcomes)),) if seen else ()
     if by is None:
-        return Report(whole)
+        return Report(whole, calibrated_on=seen, notes=notes)
     column = outcomes.column(by).astype("object")
     values = column.where(column.notna(), "(missing)").map(str).to_numpy()
     segments: dict[str, Segment | Insufficient] = {}
@@ -147,7 +154,13 @@ def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int = 30) -> 
         segments[value] = (
             _segment(outcomes.rows(inside)) if have >= floor else Insufficient(floor, have)
         )
-    return Report(whole, by, segments)
+    return Report(whole, by, segments, seen, notes)
+
+
+SEEN = (
+    "the gate was calibrated on {} of these {} items: its thresholds were picked for them, so the "
+    "intervals of FDR and agreement are not valid here; report on fresh labelled rows"
+)
 
 
 def _segment(outcomes: Outcomes) -> Segment:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from riskjudge._typing import BoolArray
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 
@@ -81,6 +82,10 @@ class LabelPrints:
             return f"{n} of the groups that items come from"
         copied = max((_copies(a, b) for a in self.contents for b in other.contents), default=0)
         return f"{copied} items under other ids, by scores and labels" if copied else None
+
+    def knows(self, item_id: Iterable[object]) -> BoolArray:
+        """Which of these ids are among the items."""
+        return np.isin(hash_texts(item_id), self.ids)
 
     def joined(self, other: LabelPrints) -> LabelPrints:
         """The items of both."""

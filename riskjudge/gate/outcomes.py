@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from riskjudge.counts import NONE
 from riskjudge.data.trace import ABSENCES, FIRST_FAILURE, Trace
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, ItemStatus
 from riskjudge.errors import InputError
+from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.outcome_rows import COLUMNS, outcome_rows
 
 if TYPE_CHECKING:
@@ -69,6 +70,14 @@ class Outcomes:
     def accepted(self) -> BoolArray:
         """Which items have an accepted verdict."""
         return self.mode >= 0
+
+    @property
+    def calibrated_on(self) -> BoolArray:
+        """Which items the gate was calibrated on, as far as their ids tell."""
+        if CALIBRATED_ON not in self.extra.columns:
+            return np.zeros(len(self), dtype=bool)
+        told = self.extra[CALIBRATED_ON].map(str).str.lower()
+        return np.asarray(told.isin(["true", "1", "1.0"]), dtype=bool)
 
     @property
     def abstained(self) -> BoolArray:
@@ -172,6 +181,20 @@ def read_outcomes(path: str | Path) -> Outcomes:
     from riskjudge.io.tables import read_table
 
     return Outcomes.from_frame(read_table(path, text=["item_id", "mode"]), str(path))
+
+
+CALIBRATED_ON = "calibrated_on"
+
+
+def mark_calibrated(trace: Trace, used: LabelPrints) -> Trace:
+    """The trace with a column that says which items a gate was calibrated on, if any.
+
+    Items are known by the hash of their id.
+    """
+    seen = used.knows(trace.item_id)
+    if not seen.any() and CALIBRATED_ON not in trace.extra.columns:
+        return trace
+    return replace(trace, extra=trace.extra.assign(**{CALIBRATED_ON: seen}))
 
 
 def decide_all(trace: Trace, accepted_by: IntArray, used: BoolArray) -> Outcomes:

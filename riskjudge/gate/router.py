@@ -166,10 +166,13 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
 
         An unfitted gate lets the first mode's verdicts through, uncertified (``unfitted="pass"``),
         or declines everything (``unfitted="abstain"``). A fitted gate whose region is empty
-        declines everything.
+        declines everything. Where some of the items were calibrated on, the outcomes carry a column
+        ``calibrated_on``.
         """
         self._check_unfitted()
         trace = trace.select(self.modes_ if self.fitted else self._modes(trace))
+        if self.fitted and self.labels_ is not None:
+            trace = outcomes.mark_calibrated(trace, self.labels_)
         if not self.fitted:
             if self.unfitted == "abstain":
                 return outcomes.decline_all(trace, certified=False)
