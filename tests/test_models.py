@@ -82,7 +82,10 @@ def played(play, **options):
             Play(200, completion("[ERROR] HTTP 429")), FailureKind.PARSE, 1, id="digits in an error"
         ),
         pytest.param(
-            Play(200, completion("Verdict:", finish="length")), FailureKind.PARSE, 1, id="cut off"
+            Play(200, completion("Verdict:", finish="length")),
+            FailureKind.TRUNCATED,
+            1,
+            id="cut off",
         ),
         pytest.param(
             Play(200, completion("", refusal="I can't help")), FailureKind.REFUSAL, 1, id="refusal"
@@ -335,7 +338,7 @@ def test_samples_vote_and_unreadable_ones_count_against_a_majority():
         judgement = judge_for(server, score="samples", samples=5)(ITEM)
     assert judgement.outcome == BooleanVerdict(True)
     assert judgement.disclosure["samples"] == [True, False, True, None, True]
-    assert judgement.confidence == pytest.approx(0.75)
+    assert judgement.confidence == pytest.approx(0.6)  # of all seats
     assert judgement.calls == 5
     assert [body["seed"] for body in server.asked] == [0, 1, 2, 3, 4]
     assert all("logprobs" not in body for body in server.asked)

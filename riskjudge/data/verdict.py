@@ -33,6 +33,7 @@ class FailureKind(StrEnum):
     """What broke, where no verdict came back."""
 
     PARSE = "parse"
+    TRUNCATED = "truncated"
     TIMEOUT = "timeout"
     STATUS = "status"
     REFUSAL = "refusal"

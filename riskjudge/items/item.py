@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,28 @@ from riskjudge.errors import InputError
 from riskjudge.io.files import open_text
 
 Label = bool | Winner
+
+
+def content_hash(*texts: str) -> str:
+    """A hash of several texts in their order.
+
+    Parameters
+    ----------
+    *texts : str
+        What to hash.
+
+    Returns
+    -------
+    str
+        The first 16 digits of a SHA-256.
+
+    Examples
+    --------
+    >>> content_hash("a", "b") == content_hash("ab"), content_hash("a") == content_hash("a")
+    (False, True)
+    """
+    written = json.dumps(texts, ensure_ascii=True)
+    return hashlib.sha256(written.encode()).hexdigest()[:16]
 
 
 class ShapeError(InputError):
@@ -87,6 +110,14 @@ class Item:
     def reference(self) -> str | None:
         """The first gold answer, if there is one."""
         return self.references[0] if self.references else None
+
+    @property
+    def content(self) -> str:
+        """A hash of all that a judge may be shown: the question, the responses, the references.
+
+        The label, the subset and the rest are none of it: they may change without a new judgement.
+        """
+        return content_hash(self.prompt, *self.responses, "", *self.references)
 
     @property
     def has_body(self) -> bool:

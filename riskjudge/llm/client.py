@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.llm.cache import ReplyCache
 from riskjudge.llm.chat import ModelError, Reply, Request, parse_reply, usage_of
@@ -27,6 +27,19 @@ class Sender(Protocol):
     def send(self, request: Request) -> str: ...
 
 
+@dataclass
+class Sent:
+    """How many calls have gone out.
+
+    Attributes
+    ----------
+    calls : int
+        Every try counts, and nothing that came from the cache.
+    """
+
+    calls: int = 0
+
+
 class ModelClient:
     """Asks an endpoint, and keeps what it said.
 
@@ -37,17 +50,17 @@ class ModelClient:
 
     Parameters
     ----------
-    endpoint
+    endpoint : Sender
         Sends a request.
-    cache
+    cache : ReplyCache, optional
         Keeps requests and replies; None keeps nothing.
-    budget
+    budget : Budget, optional
         What may be spent; by default, anything.
-    rate
+    rate : RateLimit, optional
         How fast calls may start.
-    tries
+    tries : int
         Most tries of one call, the first one counted.
-    where
+    where : str, optional
         What the cache calls the endpoint; its URL by default.
 
     Examples
@@ -73,7 +86,7 @@ class ModelClient:
         tries: int = 5,
         where: str | None = None,
     ) -> None:
-        if tries < 1:
+        if not isinstance(tries, int) or tries < 1:
             raise InputError(f"a call is tried at least once, got {tries!r} tries")
         self.endpoint = endpoint
         self.cache = cache
@@ -84,33 +97,46 @@ class ModelClient:
         self._lock = threading.Lock()
         self._asking: dict[str, tuple[threading.Lock, int]] = {}
 
-    def ask(self, request: Request, read: Callable[[Reply], T]) -> T:
+    def ask(self, request: Request, read: Callable[[Reply], T], sent: Sent | None = None) -> T:
         """Send a request, or take its reply from the cache, and return what `read` makes of it.
 
         Only a reply that `read` could read is served from the cache later on.
+
+        Parameters
+        ----------
+        request : Request
+            What to ask.
+        read : callable
+            From the reply to what is wanted; raises `ModelError` if it cannot be read.
+        sent : Sent, optional
+            Counts the calls that go out.
+
+        Returns
+        -------
+        object
+            What `read` returned.
 
         Raises
         ------
         ModelError
             What the endpoint, the budget or `read` raised.
         """
-        key = request.key(self.where)
+        key, sent = request.key(self.where), sent if sent is not None else Sent()
         if self.cache is None:
-            return self._ask(request, read, key)
+            return self._ask(request, read, key, sent)
         # Whoever asks the same at the same time waits, and finds the reply in the cache.
         with self._alone(key):
             if (stored := self.cache.get(key)) is not None:
                 return read(parse_reply(stored))
-            return self._ask(request, read, key)
+            return self._ask(request, read, key, sent)
 
-    def _ask(self, request: Request, read: Callable[[Reply], T], key: str) -> T:
-        body = None
+    def _ask(self, request: Request, read: Callable[[Reply], T], key: str, sent: Sent) -> T:
+        body, before = None, sent.calls
         try:
-            body = self._send(request)
+            body = self._send(request, sent)
             value = read(parse_reply(body))
         except ModelError as error:
-            asked = error.failure.kind is not FailureKind.BUDGET
-            if self.cache is not None and asked:
+            if self.cache is not None and sent.calls > before:
                 self.cache.put_failure(key, self.where, request.body, body, error.failure)
             raise
         if self.cache is not None:
@@ -131,27 +157,36 @@ class ModelClient:
                 if waiting > 1:
                     self._asking[key] = lock, waiting - 1
 
-    def _send(self, request: Request) -> str:
+    def _send(self, request: Request, sent: Sent) -> str:
         try:
             import stamina
         except ImportError:
             raise OperationalError(
                 "asking a model needs stamina: pip install 'riskjudge[openai]'"
             ) from None
-        for attempt in stamina.retry_context(
-            on=_retry_in,
-            attempts=self.tries,
-            timeout=None,
-            wait_initial=FIRST_WAIT,
-            wait_max=LONGEST_WAIT,
-            wait_jitter=FIRST_WAIT,
-        ):
-            with attempt:
-                self.budget.reserve()
-                if self.rate is not None:
-                    self.rate.wait()
-                body = self.endpoint.send(request)
-                self.budget.charge(*usage_of(body))
+        try:
+            for attempt in stamina.retry_context(
+                on=_retry_in,
+                attempts=self.tries,
+                timeout=None,
+                wait_initial=FIRST_WAIT,
+                wait_max=LONGEST_WAIT,
+                wait_jitter=FIRST_WAIT,
+            ):
+                with attempt:
+                    self.budget.reserve()
+                    if self.rate is not None:
+                        self.rate.wait()
+                    sent.calls += 1
+                    body = self.endpoint.send(request)
+                    self.budget.charge(usage_of(body))
+        except ModelError as error:
+            if error.stops:
+                self.budget.stop(error.failure.message)
+            elif error.failure.message.startswith("HTTP 429") and self.tries > 1:
+                # It held through every wait: what is asked next would meet it again.
+                self.budget.stop(f"the endpoint keeps turning calls away: {error.failure.message}")
+            raise
         return body
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 from typing import Any
 from urllib.parse import urlsplit
 
 from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError, OperationalError
-from riskjudge.llm.chat import ModelError, Request
+from riskjudge.llm.chat import ModelError, Request, error_reply
 
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -24,12 +26,12 @@ class Endpoint:
 
     Parameters
     ----------
-    base_url
+    base_url : str
         Up to and including ``/v1``.
-    key_variable
+    key_variable : str
         The environment variable that holds the key. It may be unset where the endpoint is not
         OpenAI's own: local servers ask for none.
-    timeout
+    timeout : float
         Seconds without a byte before a call counts as hanging.
 
     Raises
@@ -48,6 +50,8 @@ class Endpoint:
         timeout: float = 60.0,
     ) -> None:
         self.base_url = _checked(base_url)
+        if not 0 < timeout < math.inf:
+            raise InputError(f"a timeout is a positive number of seconds, got {timeout!r}")
         self._key = os.environ.get(key_variable, "").strip()
         if not self._key and self.base_url == OPENAI_URL:
             raise InputError(f"the environment variable {key_variable} holds no key")
@@ -57,7 +61,9 @@ class Endpoint:
             raise OperationalError(
                 "asking a model needs the OpenAI SDK: pip install 'riskjudge[openai]'"
             ) from None
-        self._sdk = openai
+        # The SDK's HTTP library, whichever this version of it is built on.
+        library = sys.modules[openai.DefaultHttpxClient.__mro__[1].__module__.partition(".")[0]]
+        self._sdk, self._reply_type = openai, library.Response
         self._client = openai.OpenAI(
             base_url=self.base_url,
             # The SDK wants some text; servers that need no key ignore it.
@@ -76,13 +82,17 @@ class Endpoint:
         Raises
         ------
         ModelError
-            ``timeout``, ``status`` (any other than 200) or ``transport`` (no connection, or one
-            that broke off). Only time-outs and the statuses 429 and 5xx ask to be retried.
+            ``timeout``, ``status`` (any other than 200), ``refusal`` (a filter's 4xx), ``budget``
+            (the quota is used up) or ``transport`` (no connection, or one that broke off). Only
+            time-outs and the statuses 429 and 5xx ask to be retried.
         """
         sdk = self._sdk
         try:
             # The SDK's plain call: its typed one would check and copy what we check ourselves.
-            text: str = self._client.post("/chat/completions", body=request.body, cast_to=str)
+            reply = self._client.post(
+                "/chat/completions", body=request.body, cast_to=self._reply_type
+            )
+            status, text = reply.status_code, reply.text
         except sdk.APITimeoutError:
             raise ModelError(FailureKind.TIMEOUT, "no reply in time", retry_in=0.0) from None
         except sdk.APIStatusError as error:
@@ -94,18 +104,21 @@ class Endpoint:
             ) from None
         except UnicodeDecodeError:
             raise ModelError(FailureKind.PARSE, "the reply is not text") from None
+        if status != 200:
+            # Accepted, partial, reset …: whatever else it means, the answer is not all here.
+            raise error_reply(status, self.masked(text))
         return self.masked(text)
 
     def _status(self, error: Any) -> ModelError:
         status: int = error.status_code
-        message = f"HTTP {status}"
-        # What an endpoint says about a key that it turns away may quote parts of it.
-        if status not in (401, 403):
-            message += f": {' '.join(self.masked(error.response.text).split())[:200]}"
-        retry_in = None
-        if status == 429 or status >= 500:
-            retry_in = _seconds(error.response.headers.get("retry-after"))
-        return ModelError(FailureKind.STATUS, message.removesuffix(": "), retry_in)
+        said = self.masked(error.response.text)
+        found = error_reply(status, said)
+        if status in (401, 403) and found.failure.kind is FailureKind.STATUS:
+            # What an endpoint says about a key that it turns away may quote parts of it.
+            return ModelError(FailureKind.STATUS, f"HTTP {status}")
+        if found.failure.kind is FailureKind.STATUS and (status == 429 or status >= 500):
+            found.retry_in = _seconds(error.response.headers.get("retry-after"))
+        return found
 
     def masked(self, text: str) -> str:
         """`text` without the key."""

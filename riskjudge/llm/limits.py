@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from dataclasses import dataclass, field
@@ -16,12 +17,12 @@ class RateLimit:
 
     Parameters
     ----------
-    per_second
+    per_second : float
         Calls a second, evenly spaced.
     """
 
     def __init__(self, per_second: float) -> None:
-        if not per_second > 0:
+        if not 0 < per_second < math.inf:
             raise InputError(f"a rate is a positive number of calls a second, got {per_second!r}")
         self.spacing = 1.0 / per_second
         self._next = 0.0
@@ -41,15 +42,29 @@ class Budget:
 
     The number of calls is kept exactly, each try counted. Tokens and money are known only when a
     reply is there, so that the calls then under way may overshoot. Replies from the cache are free.
+    A limit on tokens or money that an endpoint makes impossible to keep, because it does not say
+    what a reply took, stops the run after that reply.
 
     Parameters
     ----------
-    calls, tokens
+    calls, tokens : int, optional
         Calls, and tokens in and out together.
-    money
+    money : float, optional
         In the currency of the prices.
-    price_in, price_out
+    price_in, price_out : float
         Of a million tokens.
+
+    Attributes
+    ----------
+    spent_calls, spent_in, spent_out : int
+        So far: calls sent, tokens in, tokens out.
+    stopped : str
+        Why nothing more may be asked; empty while it may.
+
+    Raises
+    ------
+    InputError
+        If a limit or a price is no finite number from 0 on, or there is money and no price.
 
     Examples
     --------
@@ -69,9 +84,17 @@ class Budget:
     spent_calls: int = field(default=0, init=False)
     spent_in: int = field(default=0, init=False)
     spent_out: int = field(default=0, init=False)
+    stopped: str = field(default="", init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        for name in ("calls", "tokens", "money", "price_in", "price_out"):
+            value = getattr(self, name)
+            kinds = (int,) if name in ("calls", "tokens") else (int, float)
+            number = isinstance(value, kinds) and not isinstance(value, bool)
+            if value is not None and not (number and 0 <= value < math.inf):
+                what = "a whole number" if kinds == (int,) else "a finite number"
+                raise InputError(f"a budget's `{name}` is {what} from 0 on, got {value!r}")
         if self.money is not None and not (self.price_in > 0 or self.price_out > 0):
             raise InputError("a budget of money needs the price of a million tokens, in or out")
 
@@ -89,16 +112,47 @@ class Budget:
             ``budget``, if a limit is reached; the call must not be made.
         """
         with self._lock:
-            if self.calls is not None and self.spent_calls >= self.calls:
-                raise ModelError(FailureKind.BUDGET, f"the budget of {self.calls} calls is spent")
-            if self.tokens is not None and self.spent_in + self.spent_out >= self.tokens:
-                raise ModelError(FailureKind.BUDGET, f"the budget of {self.tokens} tokens is spent")
-            if self.money is not None and self.spent_money >= self.money:
-                raise ModelError(FailureKind.BUDGET, f"the budget of {self.money:g} is spent")
+            if not self.stopped:
+                self.stopped = self._spent()
+            if self.stopped:
+                raise ModelError(FailureKind.BUDGET, self.stopped, stops=True)
             self.spent_calls += 1
 
-    def charge(self, tokens_in: int, tokens_out: int) -> None:
-        """Add the tokens of a reply."""
+    def _spent(self) -> str:
+        if self.calls is not None and self.spent_calls >= self.calls:
+            return f"the budget of {self.calls} calls is spent"
+        if self.tokens is not None and self.spent_in + self.spent_out >= self.tokens:
+            return f"the budget of {self.tokens} tokens is spent"
+        if self.money is not None and self.spent_money >= self.money:
+            return f"the budget of {self.money:g} is spent"
+        return ""
+
+    def charge(self, usage: tuple[int, int] | None) -> None:
+        """Add the tokens of a reply.
+
+        Parameters
+        ----------
+        usage : tuple of int or None
+            Tokens in and out; None if the endpoint does not say.
+        """
         with self._lock:
-            self.spent_in += tokens_in
-            self.spent_out += tokens_out
+            if usage is not None:
+                self.spent_in += usage[0]
+                self.spent_out += usage[1]
+            elif self.tokens is not None or self.money is not None:
+                limit = f"{self.tokens} tokens" if self.tokens is not None else f"{self.money:g}"
+                self.stopped = self.stopped or (
+                    f"the endpoint does not say how many tokens a reply took, so that the budget of "
+                    f"{limit} cannot be kept; limit the calls instead"
+                )
+
+    def stop(self, why: str) -> None:
+        """Let nothing more be asked.
+
+        Parameters
+        ----------
+        why : str
+            Said to whoever asks.
+        """
+        with self._lock:
+            self.stopped = self.stopped or why

@@ -16,6 +16,16 @@ _LOWEST = -100.0
 def binary_entropy(p: float) -> float:
     """Entropy of a coin with chances `p` and ``1 - p``, in nats.
 
+    Parameters
+    ----------
+    p : float
+        A probability.
+
+    Returns
+    -------
+    float
+        In [0, ln 2].
+
     Raises
     ------
     InputError
@@ -35,6 +45,16 @@ def entropy_of_log_odds(log_odds: float) -> float:
     """Entropy of a coin in nats, from the logarithm of its odds.
 
     Where a chance is within a rounding error of 1, this still tells coins apart.
+
+    Parameters
+    ----------
+    log_odds : float
+        ln p - ln (1 - p).
+
+    Returns
+    -------
+    float
+        In [0, ln 2].
 
     Examples
     --------
@@ -57,13 +77,14 @@ class VerdictMass:
 
     Attributes
     ----------
-    log_odds
+    log_odds : float
         ln P(first) - ln P(second), always finite.
-    mass
+    mass : float
         P(first) + P(second): how much of the model's belief went into a label at all.
-    bounded
-        Whether a label was missing from the returned tokens, so that its largest possible
-        probability stands in for it. The entropy is then an upper bound.
+    bounded : bool
+        Whether the label that was not written is missing from the returned tokens, or shares an
+        alternative with the other, so that its largest possible probability stands in for it. The
+        entropy is then an upper bound.
     """
 
     log_odds: float
@@ -84,7 +105,13 @@ class VerdictMass:
 
 @dataclass(frozen=True, slots=True)
 class NoConfidence:
-    """There is a verdict, yet no confidence to go with it, and why."""
+    """There is a verdict, yet no confidence to go with it.
+
+    Parameters
+    ----------
+    reason : str
+        Why.
+    """
 
     reason: str
 
@@ -95,23 +122,27 @@ def verdict_mass(
     """Pool the probability of the two labels at the verdict's own place.
 
     All ways to write a label count: any case, with a space or punctuation around it, whole or
-    begun (``" Fal"``, if only one label begins so). Of the label that was written the probability
-    of all its tokens is taken; of an alternative only the first token is known, and counts. A label
-    that is missing from the returned tokens could have at most the smallest returned probability,
-    and at most what the returned ones leave over; it is given the smaller of the two.
+    begun (``" Fal"``, if only one label begins so). Where both labels begin alike and the tokens
+    follow that beginning, the probability is read where they part. Of the label that was written
+    the probability of all its tokens is taken; of an alternative only the first token is known, and
+    counts. A label that is missing from the returned tokens could have at most the smallest returned
+    probability, and at most what the returned ones leave over; it is given the smaller of the two.
+    An alternative that begins both labels counts for the one that was not written: the doubt is
+    then bounded from above.
 
     Parameters
     ----------
-    verdict
+    verdict : sequence of Token
         The tokens that spell the verdict.
-    chosen
+    chosen : str
         The label they spell.
-    labels
+    labels : tuple of str
         The two labels.
 
     Returns
     -------
     VerdictMass or NoConfidence
+        The second where no probability can be read, with the reason.
 
     References
     ----------
@@ -130,28 +161,58 @@ def verdict_mass(
     """
     if not verdict:
         return NoConfidence("the tokens do not spell the reply")
-    first = verdict[0]
-    if not first.top:
-        return NoConfidence("no alternatives (top_logprobs) at the verdict token")
-    written = sum(_floor(token.logprob) for token in verdict)
-    entries = [(entry.token, _floor(entry.logprob)) for entry in first.top]
-    if not any(math.isfinite(entry.logprob) for entry in first.top):
-        return NoConfidence("no finite log-probability at the verdict token")
-    others = [(text, logprob) for text, logprob in entries if text != first.token]
-    pooled = dict.fromkeys(labels, 0.0)
-    pooled[chosen] += math.exp(written)
-    for text, logprob in others:
-        label = _label_of(text, labels)
-        if label is not None:
-            pooled[label] += math.exp(logprob)
-    returned = [_floor(first.logprob), *(logprob for _, logprob in others)]
-    bound = _bound(returned)
-    missing = [label for label in labels if pooled[label] == 0.0]
-    mass = sum(pooled.values())
-    for label in missing:
-        pooled[label] = bound
+    other = labels[1] if chosen == labels[0] else labels[0]
+    if _begins(chosen, other) or _begins(other, chosen):
+        return NoConfidence("one label begins with the other, so that no token tells them apart")
+    pooled = {chosen: 0.0, other: 0.0}
+    before, reached, unclear, unseen = "", 0.0, 0.0, 0.0
+    for place, token in enumerate(verdict):
+        problem = _unusable(token)
+        if problem:
+            return NoConfidence(problem)
+        share = math.exp(reached)
+        others = _others(token)
+        for text, logprob in others.items():
+            label = _label_of(before, text, labels)
+            if label is not None:
+                pooled[label] += share * math.exp(logprob)
+            elif _begins_both(before, text, labels):
+                unclear += share * math.exp(logprob)
+        written = _floor(token.logprob)
+        unseen += share * _bound([written, *others.values()])
+        reached += written
+        before, rest = _core(before, token.token), verdict[place + 1 :]
+        if not _begins(before, other):
+            break
+    else:
+        return NoConfidence("the labels do not part within the tokens of the verdict")
+    pooled[chosen] += math.exp(max(reached + sum(_floor(t.logprob) for t in rest), _LOWEST))
+    mass = min(sum(pooled.values()) + unclear, 1.0)
+    bounded = pooled[other] == 0.0 or unclear > 0.0
+    sure = pooled[chosen] >= pooled[other]
+    pooled[other] = pooled[other] + unclear or max(unseen, math.exp(_LOWEST))
+    if unclear > 0.0 and sure and pooled[chosen] < pooled[other]:
+        return NoConfidence("the likeliest alternative begins both labels")
     one, two = (pooled[label] for label in labels)
-    return VerdictMass(math.log(one) - math.log(two), min(mass, 1.0), bool(missing))
+    return VerdictMass(math.log(one) - math.log(two), mass, bounded)
+
+
+def _unusable(token: Token) -> str:
+    """Why no probability can be read at a token, or nothing."""
+    if not token.top:
+        return "no alternatives (top_logprobs) at the verdict token"
+    if not any(math.isfinite(entry.logprob) for entry in token.top):
+        return "no finite log-probability at the verdict token"
+    return ""
+
+
+def _others(token: Token) -> dict[str, float]:
+    """The alternatives to a token, each text once, with its log-probability."""
+    found: dict[str, float] = {}
+    for entry in token.top:
+        if entry.token != token.token:
+            found[entry.token] = max(_floor(entry.logprob), found.get(entry.token, _LOWEST))
+    return found
 
 
 def _bound(returned: Sequence[float]) -> float:
@@ -164,14 +225,28 @@ def _floor(logprob: float) -> float:
     return max(logprob, _LOWEST) if logprob == logprob else _LOWEST
 
 
-def _label_of(text: str, labels: tuple[str, str]) -> str | None:
-    """The label that a token writes or begins, or None."""
-    core = text.strip("".join({c for c in text if not c.isalnum()})).casefold()
-    if not core:
+def _core(before: str, text: str) -> str:
+    """What has been written of a label once `text` follows `before`; lower case, bare."""
+    marks = "".join({c for c in text if not c.isalnum()})
+    return (before + text.rstrip(marks) if before else text.strip(marks)).casefold()
+
+
+def _begins(core: str, label: str) -> bool:
+    return label.casefold().startswith(core.casefold())
+
+
+def _label_of(before: str, text: str, labels: tuple[str, str]) -> str | None:
+    """The label that a token writes or begins once `before` is written, or None."""
+    core = _core(before, text)
+    if core == before.casefold():
         return None
     for label in labels:
         if core == label.casefold():
             return label
-    begun = [label for label in labels if label.casefold().startswith(core)]
-    ends_open = text[-1:].isalnum()
-    return begun[0] if len(begun) == 1 and ends_open else None
+    begun = [label for label in labels if _begins(core, label)]
+    return begun[0] if len(begun) == 1 and text[-1:].isalnum() else None
+
+
+def _begins_both(before: str, text: str, labels: tuple[str, str]) -> bool:
+    core = _core(before, text)
+    return core != before.casefold() and all(_begins(core, label) for label in labels)

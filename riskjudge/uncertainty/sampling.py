@@ -10,18 +10,28 @@ from riskjudge.errors import InputError
 from riskjudge.uncertainty.entropy import NoConfidence, binary_entropy
 
 _CONFIDENCE = re.compile(r"^[\W_]*confidence[\W_]*?[:=][\s*_`\"']*(.*)$", re.IGNORECASE)
-_PERCENT = re.compile(r"^(-?\d+)\s*%?[\s*_`\"'.]*$")
+_PERCENT = re.compile(r"^(-?\d{1,9})\s*%?[\s*_`\"'.]*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Votes:
     """Verdicts of K samples of one question; a sample that could not be read is None.
 
+    Parameters
+    ----------
+    samples : tuple of bool or None
+        In the order of asking.
+
     Examples
     --------
     >>> votes = Votes((True, True, False, None))
     >>> votes.verdict, round(votes.share, 3), round(votes.entropy, 3)
     (None, 0.667, 0.637)
+
+    Five of five are surer than three of which two seats stayed empty:
+
+    >>> Votes((True,) * 5).support, Votes((True,) * 3 + (None,) * 2).support
+    (1.0, 0.6)
     """
 
     samples: tuple[bool | None, ...]
@@ -40,6 +50,13 @@ class Votes:
         return None
 
     @property
+    def support(self) -> float:
+        """Share of *all* samples that are behind the leading verdict, in [0, 1]."""
+        if not self.samples:
+            return 0.0
+        return max(self.samples.count(True), self.samples.count(False)) / len(self.samples)
+
+    @property
     def share(self) -> float | None:
         """Share of true among the samples that could be read; None if none could."""
         return sum(self.read) / len(self.read) if self.read else None
@@ -56,6 +73,16 @@ class OutOfRange(InputError):
 
 def verbalised_confidence(reply: str) -> float | NoConfidence:
     """The confidence that a reply states on a line of its own, ``Confidence: 85`` (percent).
+
+    Parameters
+    ----------
+    reply : str
+        The message, its reasoning blanked out.
+
+    Returns
+    -------
+    float or NoConfidence
+        In [0, 1]; or why there is none.
 
     Raises
     ------
@@ -88,7 +115,7 @@ def bidirectional_preference_entropy(first_shown: Sequence[float]) -> float:
 
     Parameters
     ----------
-    first_shown
+    first_shown : sequence of float, length 2
         P(the response shown first is better), in the order a-b and in the order b-a.
 
     Examples
