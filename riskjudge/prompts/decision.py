@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _SPACE = r" \t\u200b\u200e\u200f\ufeff"
-_MARKUP = rf"[{_SPACE}*_`\"'#>“”‘’«»„「」『』【】\[\]()-]*"
+_MARKS = rf"{_SPACE}*_`\"'#>“”‘’«»„「」『』【】\[\]()-"
+_MARKUP = f"[{_MARKS}]*"
 # A word ends where no letter or digit follows; an underscore is markup, and no letter.
 _BEGINS, _ENDS = r"(?<![^\W_])", r"(?![^\W_])"
 
@@ -158,7 +159,7 @@ def read_decision(reply: str, name: str, labels: tuple[str, str]) -> Decision:
 
 _REFUSAL = re.compile(
     r"^\W*(?:(?:i(?:'m| am)(?: very| so| really)? sorry|sorry|apologies|i apologi[sz]e|unfortunately"
-    r"|my apologies|as an ai(?: language)?(?: model| assistant)?)\b[^.!?\n]{0,40}?[\s,.;:!–—-]*)*"
+    r"|my apologies|as an ai(?: language)?(?: model| assistant)?)\b[^.!?\n]{0,40}?[\s,.;:!–—-]*){0,3}"
     r"(?:but |however,? )?i (?:"
     r"(?:can(?:'t|not| not)|could(?:n't| not)|won't|will not|am (?:not able|unable) to)"
     r"(?:\W+(?:\w+\W+){0,3}?(?:help|assist|fulfil|fulfill|comply|answer|provide|complete|continue"
@@ -233,5 +234,5 @@ def _patterns(name: str, labels: tuple[str, str]) -> _Patterns:
         re.compile(opening, flags),
         re.compile(rf"{_MARKUP}{_BEGINS}{label}{closed}", flags),
         re.compile(mention, flags),
-        re.compile(rf"(?:{_MARKUP}|\s)*{label}[\s*_`\"'”’.!。]*", re.IGNORECASE),
+        re.compile(rf"[\s{_MARKS}]*{label}[\s*_`\"'”’.!。]*", re.IGNORECASE),
     )
