@@ -187,3 +187,41 @@ def test_every_room_of_the_command_line_is_registered(capsys):
         "audit", "reproduce", "judge", "run", "evidence", "census", "reading", "trace", "agreement",
     ):  # fmt: skip
         assert f" {command} " in out, command
+
+
+BAD_SETTINGS = [
+    ("sweep", ["--jobs", 0], "jobs must be"),
+    ("sweep", ["--splits", "x"], "--splits"),
+    ("sweep", ["--splits", 0], "splits"),
+    ("sweep", ["--seed", -1], "--seed"),
+    ("sweep", ["--alphas", "nan"], "--alphas must lie"),
+    ("sweep", ["--alphas", "0.1,1.5"], "--alphas must lie"),
+    ("sweep", ["--share", "nan"], "calibration_share must lie"),
+    ("calibrate", ["--alpha", "nan"], "alpha must lie"),
+    ("calibrate", ["--seed", -1], "--seed"),
+    ("calibrate", ["--procedure", "fixed_sequence", "--set", 'start="x"'], "start must be"),
+    ("calibrate", ["--procedure", "fixed_sequence", "--set", "path=5"], "path must be"),
+    ("calibrate", ["--procedure", "hybrid", "--set", "foo=1"], "hybrid has no option 'foo'"),
+    ("calibrate", ["--procedure", "hybrid", "--set", "steps=true"], "steps must be"),
+    ("calibrate", ["--procedure", "hybrid", "--set", "reserve=NaN"], "reserve must be"),
+    ("plot fdr", ["--jobs", 0], "jobs must be"),
+    ("plot plane", ["--alpha", "nan"], "alpha must lie"),
+    ("plot risk-coverage", ["--alpha", 3], "alpha must lie"),
+]
+
+
+@pytest.mark.parametrize("command, options, says", BAD_SETTINGS)
+def test_settings_out_of_range_are_named(capsys, trace_file, command, options, says):
+    code, out, err = run(capsys, *command.split(), trace_file, *options)
+    assert code == 2
+    assert says in err
+    assert "Traceback" not in err
+    assert out == ""
+
+
+def test_the_share_above_alpha_is_labelled_as_noisy(capsys, trace_file):
+    arguments = ["sweep", trace_file, "--splits", 2, "--alphas", "0.3", "--procedure", "portfolio"]
+    code, out, _ = run(capsys, *arguments, "--json")
+    assert code == 0
+    assert "noise included" in json.loads(out)["notes"]["above_alpha"]
+    assert "noise included" in " ".join(run(capsys, *arguments)[1].split())

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from riskjudge.cli.reproduce import register
+from riskjudge.cli import app as APP
 from riskjudge.errors import InputError
 from riskjudge.paper import render
 from riskjudge.paper.demo import trace_text
@@ -25,8 +24,6 @@ from riskjudge.paper.tables import TABLES, Cell, Settings, table_named
 from riskjudge.paper.traces import FolderTraces, SyntheticTraces
 
 MODE = ModeModel(0.2, (1.0, 1.0, 1.0, 1.0, 1.0))
-APP = typer.Typer()
-register(APP)
 
 
 @pytest.fixture
@@ -136,6 +133,16 @@ def test_own_traces_leave_nothing_synthetic(tmp_path, folder):
     assert [r["reproduced"] for r in later] == [r["reproduced"] for r in first]
 
 
+def test_files_that_nothing_asks_for_are_named(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "scores.csv").write_text("item_id,label,v1,u1,v2,u2\na,1,1,0.1,1,0.1\n")
+    for names in (["table01"], ["fig02"], ["table05", "table14"]):
+        with pytest.raises(InputError, match=r"looked for .*__main.*found scores"):
+            run_session(names, FolderTraces(folder), Settings(splits=1), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_bad_trace_folders_are_named(tmp_path, folder):
     with pytest.raises(InputError, match="not a folder"):
         FolderTraces(tmp_path / "absent")
@@ -179,7 +186,7 @@ def test_figures_are_printed_as_in_the_paper(value, text):
 
 
 def test_command_line(tmp_path):
-    arguments = ["table09", "--splits", "2", "--output", str(tmp_path)]
+    arguments = ["reproduce", "table09", "--splits", "2", "--output", str(tmp_path)]
     shown = CliRunner().invoke(APP, arguments)
     assert shown.exit_code == 0, shown.output
     assert "SYNTHETIC" in shown.output
@@ -188,10 +195,10 @@ def test_command_line(tmp_path):
     summary = json.loads(as_json.stdout)
     assert summary["synthetic"] is True
     assert summary["overall"]["predicted"]["cells"] == 10
-    unknown = CliRunner().invoke(APP, ["table99", "--output", str(tmp_path)])
-    assert unknown.exit_code == 2
-    assert "table01" in unknown.output
+    unknown = CliRunner().invoke(APP, ["reproduce", "table99", "--output", str(tmp_path)])
+    assert isinstance(unknown.exception, InputError)  # exit code 2, see `riskjudge.cli.main`
+    assert "table01" in str(unknown.exception)
     for option in ("--procedure", "--objective"):
-        wrong = ["table01", option, "magic", "--output", str(tmp_path / "never")]
-        assert CliRunner().invoke(APP, wrong).exit_code == 2
+        wrong = ["reproduce", "table01", option, "magic", "--output", str(tmp_path / "never")]
+        assert isinstance(CliRunner().invoke(APP, wrong).exception, InputError)
     assert not (tmp_path / "never").exists()

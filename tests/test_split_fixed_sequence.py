@@ -58,6 +58,19 @@ def trace_of(sample, first="i"):
 
 
 class TestHolmGrid:
+    @pytest.mark.parametrize("modes, by_verdict", [(2, True), (5, False), (4, True)])
+    def test_the_default_grid_fits_any_number_of_columns(self, modes, by_verdict):
+        rng = np.random.default_rng(0)
+        scores = rng.random((600, modes))
+        verdicts = (rng.random((600, modes)) < 0.2 * scores).astype(int)
+        sample = Sample(scores, verdicts, np.zeros(600, int), tuple("abcde"[:modes]))
+        plan = HolmGrid().planner(sample.by_verdict() if by_verdict else sample, 0)(
+            Target(0.2, 0.05)
+        )
+        assert 0 < plan.n_hypotheses < 4096
+        with pytest.raises(InputError, match="steps"):
+            HolmGrid(steps=100).planner(sample, 0)
+
     @pytest.mark.parametrize("seed", range(4))
     def test_rejects_what_statsmodels_rejects(self, seed):
         sample = with_pool(draw(500, seed), draw(300, seed + 50))

@@ -63,7 +63,8 @@ def test_groups_stay_together():
 
 def test_bad_settings_are_named(trace):
     for options, says in (
-        ({"splits": 0}, "splits"),
+        ({"splits": 1}, "splits"),
+        ({"splits": 2.5}, "splits"),
         ({"n_jobs": 0}, "jobs"),
         ({"seed": -1}, "seed"),
         ({"calibration_share": 1.0}, "calibration_share"),

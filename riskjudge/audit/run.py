@@ -10,14 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from riskjudge._parallel import run_jobs
+from riskjudge._checks import check_count
+from riskjudge._parallel import check_jobs, run_jobs
 from riskjudge._typing import FloatArray
 from riskjudge.audit.cells import Cell, CellCache, Setting, cell_of, label_of
 from riskjudge.audit.truth import Population
 from riskjudge.audit.worlds import World
 from riskjudge.binomial import check_level
 from riskjudge.calibration import Procedure, Sample, Target
-from riskjudge.errors import InputError
 
 CHUNK = 20
 """Replicates of one job. Fixed, so that sums come out the same however many jobs run."""
@@ -99,6 +99,8 @@ def audit(
     [('pointwise', 8), ('fixed_sequence', 0)]
     """
     _check(ns, alphas, delta, pool, replicates)
+    check_count(seed, "seed", least=0)
+    check_jobs(n_jobs)
     store = CellCache(None if cache is None else Path(cache))
     wanted = [
         Setting(world, n, pool, float(a), delta, by_verdict, replicates, seed, population)
@@ -139,11 +141,10 @@ def _check(
     for alpha in alphas or ():
         check_level(alpha, "alpha")
     check_level(delta, "delta")
-    for name, value, least in (("pool", pool, 0), ("replicates", replicates, 1)):
-        if value < least:
-            raise InputError(f"{name} must be at least {least}, got {value}")
-    if not ns or min(ns) < 2:
-        raise InputError(f"n must be at least 2, got {list(ns)}")
+    check_count(pool, "pool", least=0)
+    check_count(replicates, "replicates")
+    for n in ns:
+        check_count(n, "n", least=2)
 
 
 def _groups(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
+from riskjudge._checks import check_count
 from riskjudge.calibration.certificate import Certificate, Guarantee
 from riskjudge.calibration.make_certificate import make_certificate
 from riskjudge.calibration.plan import Plan, Target, run_family
@@ -47,11 +48,10 @@ class Procedure(ABC):
     def __post_init__(self) -> None:
         for option in fields(self):
             default, value = option.default, getattr(self, option.name)
-            whole = isinstance(default, int) and not isinstance(default, bool)
-            if whole and (not isinstance(value, Integral) or value < 1):
-                raise InputError(f"{option.name} must be a whole number from 1 on, got {value!r}")
+            if isinstance(default, int) and not isinstance(default, bool):
+                check_count(value, option.name)
             if isinstance(default, float) and (
-                not isinstance(value, Real) or not 0 <= float(value) <= 1
+                isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1
             ):
                 raise InputError(f"{option.name} must be a number from 0 to 1, got {value!r}")
         if self.objective not in list(Objective):
@@ -72,6 +72,7 @@ class Procedure(ABC):
         seed : int
             Seeds whatever the procedure draws (only splits are random).
         """
+        check_count(seed, "seed", least=0)
         return Prepared(self, sample, self.selector(sample, seed), seed)
 
     def certify(

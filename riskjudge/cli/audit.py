@@ -61,7 +61,7 @@ def audit(
     label: options.Label = "label",
     where: options.Where = None,
     seed: options.Seed = 0,
-    jobs: Annotated[int, typer.Option(help="Parallel jobs; -1 for one a core.")] = -1,
+    jobs: options.Jobs = -1,
     cache: Annotated[
         Path | None,
         typer.Option(help="Folder of finished cells: an interrupted audit goes on from there."),
@@ -91,8 +91,8 @@ def audit(
         n_modes = table.n_modes
     if scenarios or trace is None:
         worlds += worlds_named(scenarios or ["all"])
-    sizes = [int(n) for n in _numbers(ns, "--n")] if ns is not None else sizes
-    levels = _numbers(alphas, "--alphas") if alphas is not None else None
+    sizes = _sizes(ns) if ns is not None else sizes
+    levels = options.levels(alphas) if alphas is not None else None
     audited = _procedures(procedures, settings, n_modes)
     total = len(audited) * len(worlds) * len(sizes) * len(levels or [0]) * replicates
     shared: dict[str, Any] = {
@@ -171,11 +171,8 @@ def _print(cells: list[Cell], as_json: bool, form: str) -> None:
             typer.echo(in_words(cell))
 
 
-def _numbers(text: str, option: str) -> list[float]:
-    try:
-        numbers = [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise InputError(f"{option} takes numbers with commas between, got {text!r}") from None
-    if not numbers:
-        raise InputError(f"{option} needs at least one number")
-    return numbers
+def _sizes(text: str) -> list[int]:
+    numbers = options.numbers(text, "--n")
+    if not all(n.is_integer() and n >= 1 for n in numbers):
+        raise InputError(f"--n takes whole numbers from 1 on, got {text!r}")
+    return [int(n) for n in numbers]

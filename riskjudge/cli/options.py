@@ -75,7 +75,10 @@ MaxRetrieval = Annotated[
     typer.Option("--max-retrieval", help="Largest share of items sent past the first mode."),
 ]
 Only = Annotated[str | None, typer.Option("--only", help="Calibrate this one mode alone.")]
-Seed = Annotated[int, typer.Option(help="Seed of whatever is drawn at random.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn at random.")]
+Splits = Annotated[int, typer.Option(help="Random splits.")]
+Share = Annotated[float, typer.Option(help="Share of the labelled items to calibrate on.")]
+Jobs = Annotated[int, typer.Option(help="Parallel jobs; -1 for one a core.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Format = Annotated[str, typer.Option("--format", help="terminal, markdown, latex or csv.")]
 
@@ -185,13 +188,20 @@ def levels(text: str | None) -> Sequence[float]:
         from riskjudge.evaluation.splits import PAPER_ALPHAS
 
         return PAPER_ALPHAS
+    from riskjudge.binomial import check_level
+
+    return [check_level(level, "--alphas") for level in numbers(text, "--alphas")]
+
+
+def numbers(text: str, option: str) -> list[float]:
+    """Numbers with commas between them."""
     try:
-        levels = [float(part) for part in text.split(",") if part.strip()]
+        found = [float(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise InputError(f"--alphas takes numbers with commas between them, got {text!r}") from None
-    if not levels:
-        raise InputError("--alphas needs at least one level")
-    return levels
+        raise InputError(f"{option} takes numbers with commas between, got {text!r}") from None
+    if not found:
+        raise InputError(f"{option} needs at least one number")
+    return found
 
 
 def show(table: Table, form: str = "terminal") -> None:
@@ -221,8 +231,11 @@ def print_json(data: Any) -> None:
 
 
 @contextmanager
-def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar with rate and time left, on a terminal's error stream; else nothing."""
+def progress_bar(title: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """A progress bar with rate and time left, on a terminal's error stream; else nothing.
+
+    It is called with what is done, and with the total where that was not known before.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -250,4 +263,4 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], None]]:
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
         task = bar.add_task(title, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        yield lambda done, total=total: bar.update(task, completed=done, total=total)

@@ -43,10 +43,7 @@ Procedures = Annotated[
     list[str] | None,
     typer.Option("--procedure", help="Repeat it to compare; the best valid one by default."),
 ]
-Splits = Annotated[int, typer.Option(help="Random splits.")]
-Share = Annotated[float, typer.Option(help="Share of the labelled items to calibrate on.")]
 BandKind = Annotated[str, typer.Option(help="std, or quantiles (the central 80 %).")]
-Jobs = Annotated[int, typer.Option(help="Parallel jobs; -1 for one a core.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -79,8 +76,8 @@ def _over_levels(kind: str, display: str, text: str) -> Callable[..., None]:
         trace: options.TraceFile,
         output: Output = None,
         alphas: options.Alphas = None,
-        splits: Splits = 100,
-        share: Share = 0.5,
+        splits: options.Splits = 100,
+        share: options.Share = 0.5,
         delta: options.Delta = 0.05,
         procedures: Procedures = None,
         by_verdict: options.ByVerdict = False,
@@ -93,7 +90,7 @@ def _over_levels(kind: str, display: str, text: str) -> Callable[..., None]:
         groups: options.Groups = "refuse",
         where: options.Where = None,
         seed: options.Seed = 0,
-        jobs: Jobs = -1,
+        jobs: options.Jobs = -1,
         title: Title = None,
         source: Source = None,
         as_json: options.AsJson = False,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from riskjudge.errors import InputError, OperationalError
+from riskjudge.cli import options
 
 if TYPE_CHECKING:
     from riskjudge.paper.session import Session
@@ -39,9 +36,9 @@ def reproduce(
     objective: Annotated[
         str, typer.Option(help="coverage (Algorithm 1), correct (Appendix B.2), ...")
     ] = "coverage",
-    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = 1,
+    as_json: options.AsJson = False,
 ) -> None:
     """Reproduce tables and figures of the paper, on synthetic traces or on your own.
 
@@ -52,38 +49,14 @@ def reproduce(
     from riskjudge.paper.tables import Settings
     from riskjudge.paper.traces import FolderTraces, SyntheticTraces
 
-    try:
-        source = SyntheticTraces() if traces is None else FolderTraces(traces)
-        settings = Settings(procedure, objective, splits, seed)
-        with _progress(quiet=as_json) as report:
-            session = run_session(names, source, settings, output, jobs, report)
-    except InputError as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(2) from error
-    except (OperationalError, OSError) as error:
-        typer.echo(f"error: {error}", err=True)
-        raise typer.Exit(3) from error
+    source = SyntheticTraces() if traces is None else FolderTraces(traces)
+    settings = Settings(procedure, objective, splits, seed)
+    with options.progress_bar("runs", None) as progress:
+        session = run_session(names, source, settings, output, jobs, progress)
     if as_json:
-        typer.echo(json.dumps(session.summary(), indent=2, allow_nan=False))
+        options.print_json(session.summary())
     else:
         _show(session)
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    if quiet:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("runs")
-
-        def report(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        yield report
 
 
 def _show(session: Session) -> None:

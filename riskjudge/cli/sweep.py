@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
 from riskjudge.cli import options
@@ -17,10 +15,8 @@ def register(app: typer.Typer) -> None:
 def sweep(
     trace: options.TraceFile,
     alphas: options.Alphas = None,
-    splits: Annotated[int, typer.Option(help="Random splits.")] = 100,
-    share: Annotated[
-        float, typer.Option(help="Share of the labelled items to calibrate on.")
-    ] = 0.5,
+    splits: options.Splits = 100,
+    share: options.Share = 0.5,
     delta: options.Delta = 0.05,
     procedure: options.ProcedureName = None,
     settings: options.ProcedureOptions = None,
@@ -34,12 +30,12 @@ def sweep(
     groups: options.Groups = "refuse",
     where: options.Where = None,
     seed: options.Seed = 0,
-    jobs: Annotated[int, typer.Option(help="Parallel jobs; -1 for one a core.")] = -1,
+    jobs: options.Jobs = -1,
     as_json: options.AsJson = False,
     form: options.Format = "terminal",
 ) -> None:
     """Calibrate and test over many random splits, at many risk levels (the paper's protocol)."""
-    from riskjudge.evaluation.render import sweep_table
+    from riskjudge.evaluation.render import SHARE_ABOVE, sweep_table
     from riskjudge.evaluation.splits import sweep as run
 
     table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
@@ -67,7 +63,12 @@ def sweep(
         )
     if as_json:
         options.print_json(
-            {"source": str(trace), "description": result.description, "levels": result.summary()}
+            {
+                "source": str(trace),
+                "description": result.description,
+                "levels": result.summary(),
+                "notes": {"above_alpha": SHARE_ABOVE},
+            }
         )
     else:
         options.show(sweep_table(result), form)

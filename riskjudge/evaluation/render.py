@@ -179,12 +179,11 @@ def sweep_table(sweep: Sweep) -> Table:
     rows = []
     for row in sweep.summary():
         undefined = row["n_undefined"]
-        fdr = UNDEFINED if row["fdr"] is None else f"{row['fdr']:.3f} ± {row['fdr_std'] or 0.0:.3f}"
         rows.append(
             (
                 f"{row['alpha']:g}",
-                f"{row['coverage']:.3f} ± {row['coverage_std']:.3f}",
-                fdr,
+                _mean_and_std(row["coverage"], row["coverage_std"]),
+                _mean_and_std(row["fdr"], row["fdr_std"]),
                 str(undefined),
                 f"{row['above_alpha']:.2f}",
                 *(f"{row[f'share_{mode}']:.3f}" for mode in sweep.modes),
@@ -197,16 +196,28 @@ def sweep_table(sweep: Sweep) -> Table:
             "coverage",
             "test FDR",
             "undefined",
-            "FDR > alpha",
+            "test FDR > alpha",
             *(f"by {m}" for m in sweep.modes),
         ),
         tuple(rows),
         (
             "Mean ± standard deviation over splits. FDR over the splits that accepted anything; "
-            "'undefined' counts the others. 'FDR > alpha' is about the test half, not the true risk: "
-            "it may exceed delta where the promise holds.",
+            "'undefined' counts the others.",
+            SHARE_ABOVE,
         ),
     )
+
+
+def _mean_and_std(mean: float | None, std: float | None) -> str:
+    if mean is None:
+        return UNDEFINED
+    return f"{mean:.3f}" + ("" if std is None else f" ± {std:.3f}")
+
+
+SHARE_ABOVE = (
+    "'test FDR > alpha' is the share of splits whose test half, noise included, has more errors than "
+    "alpha; the true risk may keep the promise where this share exceeds delta."
+)
 
 
 def plan_table(plan: LabelPlan) -> Table:

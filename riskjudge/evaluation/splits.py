@@ -10,7 +10,7 @@ import numpy as np
 
 from riskjudge import binomial, counts
 from riskjudge._checks import check_count
-from riskjudge._parallel import check_jobs, run_jobs
+from riskjudge._parallel import run_jobs
 from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.calibration.plan import Target
 from riskjudge.data.trace import Trace, stack
@@ -118,8 +118,6 @@ def sweep(
     splits: int = 100,
     calibration_share: float = 0.5,
     seed: int = 0,
-    pool: bool = True,
-    test: Trace | None = None,
     n_jobs: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Sweep:
@@ -128,20 +126,18 @@ def sweep(
     Parameters
     ----------
     trace : Trace
-        Its labelled items are split; items of one group stay together.
+        Its labelled items are split; items of one group stay together. The test items' scores,
+        without their labels, serve as the unlabelled pool, beside the unlabelled items of the trace:
+        in use, too, the items to be judged are at hand.
     gate : Router or SelectiveGate, optional
         Unfitted; its settings are used, except for `alpha`.
     alphas : sequence of float
     splits : int
+        At least 2.
     calibration_share : float
         Share of the labelled items (of the groups) that is calibrated on.
     seed : int
         Split r is drawn from ``default_rng([seed, r])``, whatever `n_jobs`.
-    pool : bool
-        Whether the test items' scores, without their labels, serve as the unlabelled pool, beside
-        the unlabelled items of the trace: in use, too, the items to be judged are at hand.
-    test : Trace, optional
-        The same items at another time, in the same order; tested on in place of the trace's own.
     n_jobs : int
         Parallel jobs; see :func:`riskjudge._parallel.run_jobs`.
     progress : callable, optional
@@ -162,66 +158,83 @@ def sweep(
     >>> result.coverage.shape
     (3, 2)
     """
-    gate = gate if gate is not None else Router()
-    for alpha in alphas:
-        binomial.check_level(alpha, "alpha")
-    binomial.check_level(calibration_share, "calibration_share")
-    check_count(splits, "splits")
-    check_count(seed, "seed", least=0)
-    check_jobs(n_jobs)
-    labelled, unlabelled = trace.rows(trace.labelled), trace.rows(~trace.labelled)
-    if len(labelled) < 4:
-        raise InputError(f"a sweep needs at least 4 labelled items, got {len(labelled)}")
-    _check_share(labelled, calibration_share)
-    tested = labelled if test is None else test
-    if tested.item_id.tolist() != labelled.item_id.tolist() or not tested.labelled.all():
-        raise InputError("the test trace must hold the labelled items, in the same order")
-    split = _Split(
-        gate,
-        labelled,
-        tested,
-        unlabelled if pool else None,
-        tuple(float(alpha) for alpha in alphas),
-        calibration_share,
-        seed,
+    if check_count(splits, "splits") < 2:
+        raise InputError(f"splits must be at least 2, got {splits}")
+    protocol = SplitProtocol(
+        trace, gate if gate is not None else Router(), tuple(alphas), calibration_share, seed
     )
-    done = []
-    for counted in run_jobs(split, range(splits), n_jobs):
-        done.append(counted)
-        if progress is not None:
-            progress(len(done))
-    n_test, accepted, errors, by_mode, modes = zip(*done, strict=True)
-    procedure = gate.procedure_for(len(modes[0]))
-    return Sweep(
-        split.alphas,
-        np.array(n_test),
-        np.stack(accepted),
-        np.stack(errors),
-        np.stack(by_mode),
-        modes[0],
-        f"{procedure.name}, delta = {gate.delta:g}, {splits} random splits "
-        f"({100 * calibration_share:g} % of {len(labelled)} labelled items to calibrate), seed {seed}",
-    )
+    return protocol.run(splits, n_jobs, progress)
 
 
 @dataclass(frozen=True, slots=True)
-class _Split:
-    """One split: calibrate at every level on one part, count on the other."""
+class SplitProtocol:
+    """How each split is drawn, calibrated and tested.
 
+    Attributes
+    ----------
+    trace, gate, alphas, calibration_share, seed
+        See :func:`sweep`.
+    pool : bool
+        Whether the test items' scores, and the unlabelled items, serve as the unlabelled pool.
+    test : Trace or None
+        The labelled items at another time, in the same order; tested on in place of the trace's own.
+    """
+
+    trace: Trace
     gate: Router | SelectiveGate
-    labelled: Trace
-    tested: Trace
-    unlabelled: Trace | None
     alphas: tuple[float, ...]
-    share: float
-    seed: int
+    calibration_share: float = 0.5
+    seed: int = 0
+    pool: bool = True
+    test: Trace | None = None
 
-    def __call__(self, r: int) -> tuple[int, IntArray, IntArray, IntArray, tuple[str, ...]]:
+    def __post_init__(self) -> None:
+        for alpha in self.alphas:
+            binomial.check_level(alpha, "alpha")
+        binomial.check_level(self.calibration_share, "calibration_share")
+        check_count(self.seed, "seed", least=0)
+        labelled = self.trace.rows(self.trace.labelled)
+        if len(labelled) < 4:
+            raise InputError(f"a sweep needs at least 4 labelled items, got {len(labelled)}")
+        _check_share(labelled, self.calibration_share)
+        if self.test is not None and (
+            self.test.item_id.tolist() != labelled.item_id.tolist() or not self.test.labelled.all()
+        ):
+            raise InputError("the test trace must hold the labelled items, in the same order")
+
+    def run(
+        self, splits: int, n_jobs: int = 1, progress: Callable[[int], None] | None = None
+    ) -> Sweep:
+        """Carry out the splits 0, 1, … and put their counts together."""
+        check_count(splits, "splits")
+        done = []
+        for counted in run_jobs(self.count, range(splits), n_jobs):
+            done.append(counted)
+            if progress is not None:
+                progress(len(done))
+        n_test, accepted, errors, by_mode, modes = zip(*done, strict=True)
+        procedure = self.gate.procedure_for(len(modes[0]))
+        return Sweep(
+            tuple(float(alpha) for alpha in self.alphas),
+            np.array(n_test),
+            np.stack(accepted),
+            np.stack(errors),
+            np.stack(by_mode),
+            modes[0],
+            f"{procedure.name}, delta = {self.gate.delta:g}, {splits} random splits "
+            f"({100 * self.calibration_share:g} % of {np.count_nonzero(self.trace.labelled)} "
+            f"labelled items to calibrate), seed {self.seed}",
+        )
+
+    def count(self, r: int) -> tuple[int, IntArray, IntArray, IntArray, tuple[str, ...]]:
+        """Split r: calibrate at every level on one part, count on the other."""
         gate, alphas = self.gate, self.alphas
-        chosen = _calibration_rows(self.labelled, self.share, np.random.default_rng([self.seed, r]))
-        test = self.tested.rows(~chosen)
-        pool = None if self.unlabelled is None else stack([test, self.unlabelled])
-        prepared = gate.prepare(self.labelled.rows(chosen), pool)
+        labelled = self.trace.rows(self.trace.labelled)
+        rng = np.random.default_rng([self.seed, r])
+        chosen = _calibration_rows(labelled, self.calibration_share, rng)
+        test = (labelled if self.test is None else self.test).rows(~chosen)
+        pool = stack([test, self.trace.rows(~self.trace.labelled)]) if self.pool else None
+        prepared = gate.prepare(labelled.rows(chosen), pool)
         sample = prepared.sample
         seen = gate.sample_of(test)
         per_mode = sample.columns_per_mode

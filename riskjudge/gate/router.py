@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -408,10 +408,12 @@ def procedure_named(name: str, **options: Any) -> Procedure:
     """
     if name not in PROCEDURES:
         raise InputError(f"unknown procedure {name!r}; the procedures are {', '.join(PROCEDURES)}")
-    try:
-        return PROCEDURES[name](**options)
-    except TypeError as error:
-        raise InputError(f"procedure {name!r}: {error}") from None
+    cls = PROCEDURES[name]
+    known = [option.name for option in fields(cls)]
+    for option in options:
+        if option not in known:
+            raise InputError(f"{name} has no option {option!r}; its options are {', '.join(known)}")
+    return cls(**options)
 
 
 def load_gate(path: str | Path) -> SelectiveGate | Router:

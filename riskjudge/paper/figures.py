@@ -51,11 +51,9 @@ def draw(spec: FigureSpec, outcomes: Outcomes, settings: Settings, source: Trace
 
     Configurations without an outcome are left out.
     """
-    from matplotlib import rc_context
+    from riskjudge.plots.style import drawing_style
 
-    from riskjudge.plots.style import RC
-
-    with rc_context(RC):
+    with drawing_style():
         figure = spec.draw(spec, outcomes, settings)
         kind = "synthetic traces" if source.synthetic else source.description
         figure.suptitle(

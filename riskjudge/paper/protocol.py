@@ -23,7 +23,7 @@ from riskjudge.binomial import check_level
 from riskjudge.calibration import PROCEDURES
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
-from riskjudge.evaluation.splits import Sweep, sweep
+from riskjudge.evaluation.splits import SplitProtocol, Sweep
 from riskjudge.gate import Router
 from riskjudge.io.files import replacing
 from riskjudge.paper.published import Configuration
@@ -105,16 +105,16 @@ def execute(run: Run, trace: Trace, test: Trace | None = None) -> Sweep:
     """
     modes = trace.modes[: run.n_modes]
     procedure = PROCEDURES[run.procedure](**dict(run.options))
-    return sweep(
+    protocol = SplitProtocol(
         trace.select(modes),
         Router(delta=run.delta, procedure=procedure),
-        alphas=run.alphas,
-        splits=run.splits,
-        calibration_share=run.calibration,
-        seed=run.seed,
+        run.alphas,
+        run.calibration,
+        run.seed,
         pool=False,  # the paper's procedures know the calibration items alone
         test=None if test is None else test.select(test.modes[: run.n_modes]),
     )
+    return protocol.run(run.splits)
 
 
 class Cache:

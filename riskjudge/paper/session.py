@@ -15,7 +15,7 @@ from riskjudge.paper.protocol import Cache
 from riskjudge.paper.published import Configuration
 from riskjudge.paper.reproduction import Reproduced, Reproduction, reproduce
 from riskjudge.paper.tables import TABLES, Settings
-from riskjudge.paper.traces import TraceSource
+from riskjudge.paper.traces import FolderTraces, TraceSource
 from riskjudge.plots.style import save_figure
 
 ALL = "all"
@@ -115,6 +115,10 @@ def run_session(
     tables = [TABLES[name] for name in names if name in TABLES]
     figures = [FIGURES[name] for name in names if name in FIGURES]
     runs = [run for figure in figures for run in figure.runs(settings)]
+    needed = dict.fromkeys(run.configuration for run in runs)
+    needed |= dict.fromkeys(c.configuration for table in tables for c in table.cells(settings))
+    if not any(source.has(configuration) for configuration in needed):
+        raise InputError(_nothing_found(list(needed), source))
     output.mkdir(parents=True, exist_ok=True)
     reproductions, outcomes = reproduce(
         tables, source, settings, Cache(output / CACHE), jobs, progress, runs
@@ -138,6 +142,19 @@ def run_session(
     )
     _write(output / "summary.md", summary_markdown(session))
     return session
+
+
+def _nothing_found(needed: Sequence[Configuration], source: TraceSource) -> str:
+    wanted = [configuration.name for configuration in needed]
+    text = f"nothing to reproduce: looked for {_some(wanted)} among {source.description}"
+    if isinstance(source, FolderTraces):
+        text += f", found {_some(source.files)}; a file is named candidate__judge__dataset__variant"
+    return text
+
+
+def _some(names: Sequence[str], most: int = 4) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def summary_markdown(session: Session) -> str:

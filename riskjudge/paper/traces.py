@@ -97,6 +97,11 @@ class FolderTraces(TraceSource):
             )
         self._read: dict[Configuration, Trace] = {}
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Names of the trace files, without their endings."""
+        return tuple(self._files)
+
     def has(self, configuration: Configuration) -> bool:
         return configuration.name in self._files
 

@@ -10,7 +10,7 @@ from riskjudge.errors import InputError
 from riskjudge.plots.style import (
     COLUMN_WIDTH,
     LINE,
-    RC,
+    drawing_style,
     figure_format,
     root_figure,
     save_figure,
@@ -58,9 +58,9 @@ class Display(ABC):
         -------
         self
         """
-        from matplotlib import pyplot, rc_context
+        from matplotlib import pyplot
 
-        with rc_context(RC):
+        with drawing_style():
             own = ax is None
             if ax is None:
                 size = (COLUMN_WIDTH, self._height())

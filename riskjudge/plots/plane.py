@@ -105,6 +105,8 @@ class ThresholdPlaneDisplay(Display):
             from riskjudge.gate import Router
 
             gate = Router(alpha, delta)
+        binomial.check_level(gate.alpha, "alpha")
+        binomial.check_level(gate.delta, "delta")
         prepared = gate.prepare(trace)
         sample = gate.sample_of(prepared.labelled)
         if sample.n_modes != 2 or sample.columns_per_mode != 1:

@@ -133,6 +133,8 @@ class RiskCoverageDisplay(Display):
             from riskjudge.gate import Router
 
             gate = Router(alpha, delta)
+        binomial.check_level(gate.alpha, "alpha")
+        binomial.check_level(gate.delta, "delta")
         prepared = gate.prepare(trace)
         sample = gate.sample_of(prepared.labelled)
         certificate = gate.certificate_ if gate.fitted else None

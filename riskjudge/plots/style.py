@@ -5,7 +5,8 @@ Nothing here imports matplotlib; the settings are handed to it by whoever draws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,7 +63,25 @@ RC: Any = {
     "pdf.fonttype": 42,  # text stays text
     "svg.hashsalt": "riskjudge",
 }
-"""Settings for ``matplotlib.rc_context``."""
+"""Settings of matplotlib while one of our figures is drawn; see :func:`drawing_style`."""
+
+
+@contextmanager
+def drawing_style() -> Iterator[None]:
+    """Draw with the settings of :data:`RC`, and put back what they replaced.
+
+    Nothing else is put back, as ``matplotlib.rc_context`` would: in a notebook the first figure
+    loads the backend, which makes drawing interactive, and with that undone no later figure would
+    be shown, the user's own included.
+    """
+    from matplotlib import rcParams
+
+    before = {key: rcParams[key] for key in RC}
+    rcParams.update(RC)
+    try:
+        yield
+    finally:
+        rcParams.update(before)
 
 
 class Look(NamedTuple):
@@ -118,10 +137,8 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     InputError
         If the name ends in anything but ``.png``, ``.pdf`` or ``.svg``.
     """
-    from matplotlib import rc_context
-
     kind = figure_format(path)
-    with rc_context(RC), replacing(path) as temporary:
+    with drawing_style(), replacing(path) as temporary:
         figure.savefig(temporary, format=kind, metadata=_NO_DATES[kind])
 
 

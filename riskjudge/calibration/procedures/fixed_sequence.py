@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
 
+from riskjudge._checks import check_count
 from riskjudge._typing import FloatArray
 from riskjudge.calibration.paths import coverage_levels, drop_hopeless, pool_of, quantile_path
 from riskjudge.calibration.plan import Chain, Family, Plan, Target
@@ -92,8 +95,19 @@ class FixedSequence(PlannedProcedure):
         given = [n for n in ("path", "start", "start_accepted") if getattr(self, n) is not None]
         if len(given) > 1:
             raise InputError(f"a fixed sequence takes one of {' and '.join(given)}, not both")
+        start: object = self.start
+        if start is not None and (
+            isinstance(start, bool) or not isinstance(start, Real) or math.isnan(start)
+        ):
+            raise InputError(f"start must be a number, got {start!r}")
+        if self.start_accepted is not None:
+            check_count(self.start_accepted, "start_accepted", least=0)
         if self.path is not None:
-            object.__setattr__(self, "path", tuple(tuple(vector) for vector in self.path))
+            try:
+                path = tuple(tuple(vector) for vector in self.path)
+            except TypeError:
+                raise InputError(f"path must be a list of vectors, got {self.path!r}") from None
+            object.__setattr__(self, "path", path)
 
     def planner(self, sample: Sample, seed: int) -> Planner:
         if self.path is None and (self.start is not None or self.start_accepted is not None):

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from riskjudge._checks import check_count
 from riskjudge._typing import FloatArray
 from riskjudge.calibration.paths import pool_of
 from riskjudge.calibration.plan import Chain, Family, Plan
@@ -16,6 +17,7 @@ from riskjudge.counts import NONE
 from riskjudge.errors import InputError
 
 _MOST_VECTORS = 4096
+_STEPS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +29,10 @@ class HolmGrid(PlannedProcedure):
 
     Parameters
     ----------
-    steps : int
-        Thresholds of each mode, at equal quantiles of the pool; "no threshold in this mode" comes
-        on top. With K modes there are ``(steps + 1)^K - 1`` vectors.
+    steps : int, optional
+        Thresholds of each mode (by verdict: of each of its two columns), at equal quantiles of the
+        pool; "no threshold in this mode" comes on top. With K of them there are
+        ``(steps + 1)^K - 1`` vectors. By default 12, or as many as keep them below 4,096.
     reserve : float
         Share of the labelled rows that places the grid where there is no pool.
 
@@ -49,15 +52,32 @@ class HolmGrid(PlannedProcedure):
     """
 
     name: ClassVar[str] = "holm_grid"
-    steps: int = 12
+    steps: int | None = None
     reserve: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps is not None:
+            check_count(self.steps, "steps")
 
     def planner(self, sample: Sample, seed: int) -> Planner:
         pool, rest, taken = pool_of(sample, self.reserve, seed)
-        grid = quantile_grid(pool, self.steps)
+        fitting = min(_STEPS, most_steps(pool.shape[1]))
+        grid = quantile_grid(pool, fitting if self.steps is None else self.steps)
         chains = tuple(Chain(vector[None, :], 1.0 / len(grid)) for vector in grid)
         plan = Plan((Family(rest, chains),), taken)
         return lambda target: plan
+
+
+def most_steps(n_columns: int) -> int:
+    """Most thresholds of each column that keep a grid within 4,096 vectors.
+
+    Examples
+    --------
+    >>> [most_steps(k) for k in (1, 2, 4, 5, 12)]
+    [4095, 63, 7, 4, 1]
+    """
+    return int(_MOST_VECTORS ** (1.0 / n_columns) + 1e-9) - 1
 
 
 def quantile_grid(pool: FloatArray, steps: int) -> FloatArray:
