@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from riskjudge import binomial
 from riskjudge._typing import BoolArray, FloatArray, IntArray
@@ -29,8 +29,11 @@ class LabelPlan:
         share is not below alpha.
     accepted_with_power : int or None
         Accepted items with which a rule of that true error rate certifies with probability `power`.
-    labels, labels_with_power : int or None
-        The same as labelled items, given the assumed coverage.
+    labels : int or None
+        `accepted` as labelled items, at exactly the assumed coverage.
+    labels_with_power : int or None
+        Labelled items with which the rule certifies with probability `power`. How many of them it
+        accepts is random, and counted in (see :func:`power_with`).
     """
 
     alpha: float
@@ -69,6 +72,52 @@ def accepted_for_power(error_rate: float, alpha: float, delta: float, power: flo
     """
 
     return _smallest(error_rate, alpha, delta, lambda w, m: special.bdtr(w, m, error_rate) >= power)
+
+
+def power_with(
+    labels: int, error_rate: float, alpha: float, delta: float, coverage: float = 1.0
+) -> float:
+    """Probability that a rule fixed in advance certifies with so many labelled items.
+
+    The accepted count m is Binomial(labels, coverage), and given m the errors are Binomial(m,
+    error_rate): ``sum over m of P(m) P(errors <= max_errors[m])``.
+
+    Examples
+    --------
+    >>> round(power_with(179, 0.05, 0.1, 0.05), 3), round(power_with(358, 0.05, 0.1, 0.05, 0.5), 3)
+    (0.813, 0.769)
+    """
+    tolerated = binomial.max_errors(labels, alpha, delta)
+    m = np.arange(labels + 1)
+    passes = np.where(tolerated >= 0, special.bdtr(np.maximum(tolerated, 0.0), m, error_rate), 0.0)
+    if coverage >= 1.0:
+        return float(passes[-1])
+    return float(stats.binom.pmf(m, labels, coverage) @ passes)
+
+
+def labels_for_power(
+    error_rate: float, alpha: float, delta: float, power: float, coverage: float = 1.0
+) -> int | None:
+    """Labelled items with which a rule of this error rate and coverage certifies with that power.
+
+    Examples
+    --------
+    >>> labels_for_power(0.05, 0.1, 0.05, 0.8, coverage=0.5)
+    384
+    """
+    accepted = accepted_for_power(error_rate, alpha, delta, power)
+    if accepted is None or coverage >= 1.0:
+        return accepted
+    low, high = 0, math.ceil(accepted / coverage)
+    while power_with(high, error_rate, alpha, delta, coverage) < power:
+        low, high = high, high + max(high // 8, 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if power_with(middle, error_rate, alpha, delta, coverage) >= power:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def _smallest(
@@ -128,10 +177,11 @@ def plan_labels(
     if error_rate is not None and not 0.0 <= error_rate <= 1.0:
         raise InputError(f"error_rate must lie in [0, 1], got {error_rate!r}")
     fewest = binomial.min_accepted(alpha, delta)
-    accepted = powered = None
+    accepted = powered = labels_powered = None
     if error_rate is not None:
         accepted = accepted_needed(error_rate, alpha, delta)
         powered = accepted_for_power(error_rate, alpha, delta, power)
+        labels_powered = labels_for_power(error_rate, alpha, delta, power, coverage)
 
     def labels(m: int | None) -> int | None:
         return None if m is None else math.ceil(m / coverage)
@@ -146,5 +196,5 @@ def plan_labels(
         accepted=accepted,
         accepted_with_power=powered,
         labels=labels(fewest if error_rate is None else accepted),
-        labels_with_power=labels(powered),
+        labels_with_power=labels_powered,
     )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from riskjudge.cli import options
+
+if TYPE_CHECKING:
+    from riskjudge.audit.planning import SimulatedPower
+    from riskjudge.display.table import Table
 
 
 def register(app: typer.Typer) -> None:
@@ -21,21 +26,98 @@ def plan(
     error_rate: Annotated[
         float | None, typer.Option(help="Expected error rate among accepted verdicts.")
     ] = None,
-    coverage: Annotated[float, typer.Option(help="Expected share of accepted items.")] = 1.0,
+    coverage: Annotated[
+        float | None, typer.Option(help="Expected share of accepted items; all by default.")
+    ] = None,
     power: Annotated[float, typer.Option(help="Wanted probability of a certificate.")] = 0.8,
+    pilot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TRACE",
+            help="Labelled verdicts, 50 or more: the default procedure is simulated on a model of them.",
+        ),
+    ] = None,
+    unlabelled: Annotated[
+        int, typer.Option(help="Unlabelled items beside the labelled ones, for the simulation.")
+    ] = 0,
+    replicates: Annotated[
+        int, typer.Option(help="Simulated calibrations for each number of labels; 0 for none.")
+    ] = 200,
+    modes: options.Modes = None,
+    item_id: options.ItemId = "item_id",
+    label: options.Label = "label",
+    seed: options.Seed = 0,
     as_json: options.AsJson = False,
     form: options.Format = "terminal",
 ) -> None:
-    """How many labels are needed.
+    """How many labels are needed: by one rule fixed in advance, and by the default procedure.
 
+    The second is simulated: on a model of the pilot, or, without one, on a judge whose errors rise
+    with its uncertainty and whose surest verdicts have the given coverage and error rate.
     Exit code 1: with that error rate no number of labels would do.
     """
+    from riskjudge.audit.planning import RisingErrors, labels_for_power, simulate_power
     from riskjudge.calibration import plan_labels
     from riskjudge.evaluation.render import plan_table
 
-    planned = plan_labels(alpha, delta, error_rate=error_rate, coverage=coverage, power=power)
+    planned = plan_labels(
+        alpha,
+        delta,
+        error_rate=error_rate,
+        coverage=1.0 if coverage is None else coverage,
+        power=power,
+    )
+    source: Any = None
+    if pilot is not None:
+        from riskjudge.audit.resample import TraceWorld
+
+        table = options.load_trace(pilot, modes, item_id=item_id, label=label)
+        source = TraceWorld.from_trace(table, alpha=alpha)
+    elif error_rate is not None and planned.labels_with_power is not None:
+        source = RisingErrors(error_rate, planned.coverage)
+    found = at_plan = None
+    # The procedure may stop a little short of the coverage hoped for: nine tenths of it count.
+    wanted = 0.0 if coverage is None else 0.9 * coverage
+
+    def simulate(labels: int) -> SimulatedPower:
+        return simulate_power(
+            source, labels, alpha, delta,
+            coverage=wanted, pool=unlabelled, replicates=replicates, seed=seed,
+        )  # fmt: skip
+
+    if source is not None and replicates > 0:
+        start = planned.labels_with_power or 200
+        at_plan = simulate(start)
+        found = labels_for_power(simulate, power, start)
     if as_json:
-        options.print_json(asdict(planned))
+        simulated = {"at_labels_with_power": at_plan, "enough": found}
+        told = {name: None if value is None else asdict(value) for name, value in simulated.items()}
+        options.print_json(asdict(planned) | {"default_procedure": told})
     else:
         options.show(plan_table(planned), form)
-    raise typer.Exit(0 if planned.labels is not None else 1)
+        if at_plan is not None:
+            options.show(simulation_table(at_plan, found, power), form)
+    impossible = planned.labels is None or (source is not None and replicates > 0 and found is None)
+    raise typer.Exit(1 if impossible else 0)
+
+
+def simulation_table(at_plan: SimulatedPower, found: SimulatedPower | None, power: float) -> Table:
+    """What the default procedure does with as many labels, and how many it takes."""
+    from riskjudge.display.table import Table
+    from riskjudge.evaluation.render import percent
+
+    def row(s: SimulatedPower) -> str:
+        interval = f"[{percent(s.low)}, {percent(s.high)}]"
+        return f"{percent(s.power)} {interval}, mean coverage {percent(s.mean_coverage)}"
+
+    rows = [(f"certifies with {at_plan.labels} labels", row(at_plan))]
+    if found is None:
+        rows.append((f"labels to certify with probability {power:g}", "more than 50,000"))
+    else:
+        rows.append((f"labels to certify with probability {power:g}", str(found.labels)))
+        rows.append((f"certifies with {found.labels} labels", row(found)))
+    counted = "any certificate counts"
+    if at_plan.coverage > 0:
+        counted = f"a certificate that covers {percent(at_plan.coverage)} or more counts"
+    note = f"{at_plan.replicates} simulated calibrations for each number of labels; {counted}."
+    return Table("The default procedure, simulated", ("", ""), tuple(rows), (note,))

@@ -246,7 +246,7 @@ def plan_table(plan: LabelPlan) -> Table:
         f"Labels needed for alpha = {plan.alpha:g}, delta = {plan.delta:g}",
         ("", "fewest"),
         tuple(rows),
-        ("For one rule fixed in advance; a search over rules takes somewhat more.",),
+        ("For one rule fixed in advance; a search over rules takes more.",),
     )
 
 
