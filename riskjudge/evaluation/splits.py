@@ -201,6 +201,10 @@ class SplitProtocol:
             self.test.item_id.tolist() != labelled.item_id.tolist() or not self.test.labelled.all()
         ):
             raise InputError("the test trace must hold the labelled items, in the same order")
+        # Splits are drawn by position, which the order of a file must not choose.
+        object.__setattr__(self, "trace", self.trace.in_order())
+        if self.test is not None:
+            object.__setattr__(self, "test", self.test.in_order())
 
     def run(
         self, splits: int, n_jobs: int = 1, progress: Callable[[int], None] | None = None

@@ -15,6 +15,9 @@ def rows_to_fit_on(
 ) -> tuple[Trace, Trace | None, tuple[str, ...]]:
     """Labelled items fit to be tested on, the pool, and notes on what was left out.
 
+    Both come in the order of their ids: procedures draw rows by position, and the order of a file
+    must not choose what they draw.
+
     Parameters
     ----------
     trace : Trace
@@ -31,6 +34,7 @@ def rows_to_fit_on(
         If no item has a label, labelled items depend on one another, or the pool holds one.
     """
     notes: list[str] = []
+    trace = trace.in_order()
     labelled = trace.rows(trace.labelled)
     unlabelled = trace.rows(~trace.labelled)
     if len(labelled) == 0:
@@ -42,7 +46,7 @@ def rows_to_fit_on(
         notes.append(f"{len(unlabelled)} items without a label serve as the unlabelled pool")
     pools = [unlabelled] if len(unlabelled) else []
     if pool is not None:
-        pools.append(pool.select(trace.modes))
+        pools.append(pool.select(trace.modes).in_order())
     # Before one of each group is drawn: the others are no strangers to it either.
     held = set(labelled.item_id) if len(pools) else set()
     labelled = _independent(labelled, groups, seed, notes)

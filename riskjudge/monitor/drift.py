@@ -175,7 +175,8 @@ def check_drift(
     if permutations < 1:
         raise InputError(f"permutations must be at least 1, got {permutations}")
     modes = gate.modes_
-    calibration, new = calibration.select(modes), new.select(modes)
+    calibration = calibration.select(modes).in_order()  # rows are drawn by position
+    new = new.select(modes).in_order()
     notes = list(_remarks(gate, calibration, new))
     rng = np.random.default_rng(seed)
     calibration = _one_per_group(calibration, "calibration", rng, notes)
