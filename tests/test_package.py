@@ -22,6 +22,7 @@ LAYERS = [
     ("gate",),
     ("display",),
     ("evaluation",),
+    ("rates",),  # corrects what a gate decided; draws with `display`
     ("plots",),
     ("page",),
     ("uncertainty",),

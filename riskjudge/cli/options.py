@@ -97,6 +97,15 @@ def load_trace(
     from riskjudge.io.tables import read_table
 
     frame = read_table(path, text=[item_id])
+    frame = keep_rows(frame, where, path)
+    parsed = [m if isinstance(m, ModeColumns) else ModeColumns.parse(m) for m in modes or ()]
+    return Trace.from_frame(
+        frame, modes=parsed or None, item_id=item_id, label=label, group=group, source=str(path)
+    )
+
+
+def keep_rows(frame: pd.DataFrame, where: Sequence[str] | None, path: Path) -> pd.DataFrame:
+    """The rows of a table that every condition ``column=value`` holds for."""
     for condition in where or ():
         column, equals, value = condition.partition("=")
         if not equals:
@@ -110,10 +119,7 @@ def load_trace(
             values = ", ".join(sorted(frame[column].map(str).unique())[:12])
             raise InputError(f"{path}: no row has {column} = {value!r}; there are {values}")
         frame = kept
-    parsed = [m if isinstance(m, ModeColumns) else ModeColumns.parse(m) for m in modes or ()]
-    return Trace.from_frame(
-        frame, modes=parsed or None, item_id=item_id, label=label, group=group, source=str(path)
-    )
+    return frame
 
 
 def _equals(column: pd.Series, value: str) -> pd.Series:
