@@ -294,6 +294,27 @@ class TestAlarm:
         assert whole.raised
         assert whole.peak >= 20
 
+    def test_a_batch_sorted_by_uncertainty_is_no_alarm(self):
+        """Errors at alpha, the batch from the surest item to the least sure: 400 calls of 400."""
+        alpha, level, runs, n = 0.1, 0.05, 400, 400
+        alarms = unshuffled = 0
+        for r in range(runs):
+            rng = np.random.default_rng([5, r])
+            wrong = rng.random(n) < np.linspace(0.0, 2 * alpha, n)
+            ids = [f"{r}-{i}" for i in range(n)]
+            alarms += RiskAlarm(alpha, level).add_batch(ids, list(wrong)).raised
+            fortune = log_fortune(wrong.astype(int)[None, :], alpha)
+            unshuffled += bool(fortune.max() >= -np.log(level))
+        assert stats.binomtest(alarms, runs, level, "greater").pvalue > 0.01
+        assert unshuffled > 2 * level * runs  # in the order of the file it would be
+
+    def test_the_order_of_rows_within_a_call_does_not_count(self):
+        rng = np.random.default_rng(0)
+        ids, wrong = [f"i{k}" for k in range(90)], list(rng.random(90) < 0.2)
+        order = rng.permutation(90)
+        shuffled = RiskAlarm(0.1).add_batch([ids[k] for k in order], [wrong[k] for k in order])
+        assert shuffled == RiskAlarm(0.1).add_batch(ids, wrong)
+
     def test_an_alarm_stays(self):
         alarm = RiskAlarm(0.1).add(list("abcdefgh"), [True] * 8)
         later = alarm.add([f"x{i}" for i in range(500)], [False] * 500)

@@ -37,6 +37,7 @@ def watch(
     """Raise an alarm when accepted verdicts are wrong more often than the gate promised.
 
     Valid however often it is called: pass only new outcomes, and keep the state in --state.
+    Files count in the order given, the items of one file in the order of a hash of their ids.
     Exit code 0: no alarm. 1: alarm.
     """
     from riskjudge.gate import load_gate
@@ -58,7 +59,7 @@ def watch(
     for path in outcomes:
         seen = read_outcomes(path)
         counted = seen.accepted & seen.certified & (seen.labels >= 0)
-        alarm = alarm.add(list(seen.item_id[counted]), list(seen.wrong[counted]))
+        alarm = alarm.add_batch(list(seen.item_id[counted]), list(seen.wrong[counted]))
     if state is not None:
         alarm.save(state)
     if as_json:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +99,15 @@ class RiskAlarm:
     def add(self, ids: Sequence[str], wrong: Sequence[bool]) -> RiskAlarm:
         """The test after further labels, in their order of arrival.
 
+        A batch that arrived at once has no order: see :meth:`add_batch`.
+
         Raises
         ------
         InputError
             If an id was counted before, or comes twice.
         """
+        if len(ids) != len(wrong):
+            raise InputError(f"{len(ids)} ids do not go with {len(wrong)} verdicts")
         seen = set(self.ids)
         for item in map(str, ids):
             if item in seen:
@@ -114,9 +120,27 @@ class RiskAlarm:
             (*self.wrong, *(bool(w) for w in wrong)),
         )
 
+    def add_batch(self, ids: Sequence[str], wrong: Sequence[bool]) -> RiskAlarm:
+        """The test after labels that came together, counted in the order of a hash of their ids.
+
+        The order of rows in a file says nothing of time, and may say much of errors: sorted by
+        uncertainty, a batch looks like a judge that grows worse (false alarms in 15 to 35 % of such
+        batches, at a level of 5 %). The hash knows nothing of scores and verdicts.
+
+        Examples
+        --------
+        >>> batch = ["a", "b", "c"], [False, True, True]
+        >>> RiskAlarm(0.1).add_batch(*batch) == RiskAlarm(0.1).add_batch(*(x[::-1] for x in batch))
+        True
+        """
+        if len(ids) != len(wrong):
+            raise InputError(f"{len(ids)} ids do not go with {len(wrong)} verdicts")
+        order = sorted(range(len(ids)), key=lambda i: _place(str(ids[i])))
+        return self.add([ids[i] for i in order], [wrong[i] for i in order])
+
     def log_e_values(self) -> FloatArray:
         """Logarithm of the fortune after each label, shape (n,)."""
-        return log_fortune(np.asarray(self.wrong, dtype=np.int64)[None, :], self.alpha).ravel()
+        return _fortune_of(self.wrong, self.alpha)
 
     @property
     def e_value(self) -> float:
@@ -172,7 +196,10 @@ class RiskAlarm:
         wrong = data["wrong"]
         if any(w not in (0, 1) for w in wrong):
             raise InputError(f"{source}: 'wrong' holds something else than 0 and 1")
-        return cls(data["alpha"], data["level"]).add(data["ids"], wrong)
+        ids = tuple(map(str, data["ids"]))
+        if len(set(ids)) < len(ids):
+            raise InputError(f"{source} is damaged: an id occurs twice")
+        return cls(data["alpha"], data["level"], ids, tuple(bool(w) for w in wrong))
 
     def save(self, path: str | Path) -> None:
         """Write the state as JSON, whole or not at all."""
@@ -191,6 +218,19 @@ class RiskAlarm:
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is damaged or not JSON ({error})") from None
         return cls.from_dict(data, str(path))
+
+
+def _place(item: str) -> bytes:
+    """Where an item stands among those of its batch: it knows nothing of verdict or score."""
+    return hashlib.sha256(item.encode()).digest()
+
+
+@lru_cache(maxsize=4)
+def _fortune_of(wrong: tuple[bool, ...], alpha: float) -> FloatArray:
+    """One state is asked for its fortune, peak and alarm: computed once."""
+    found = log_fortune(np.asarray(wrong, dtype=np.int64)[None, :], alpha).ravel()
+    found.flags.writeable = False
+    return found
 
 
 def log_fortune(wrong: IntArray, alpha: float) -> FloatArray:
