@@ -28,6 +28,8 @@ LAYERS = [
     ("uncertainty",),
     ("items",),
     ("ledger",),
+    # A fused gate is a router over what a fusion gives, and signals may be read from ledger rows.
+    ("signals",),
     ("retrieval",),
     ("prompts",),
     ("llm",),

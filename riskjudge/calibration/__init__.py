@@ -6,6 +6,7 @@ from riskjudge.calibration.power import LabelPlan, plan_labels
 from riskjudge.calibration.procedure import PlannedProcedure, Prepared, Procedure
 from riskjudge.calibration.procedures.conformal_selection import ConformalSelection
 from riskjudge.calibration.procedures.fixed_sequence import FixedSequence
+from riskjudge.calibration.procedures.fused import Fused
 from riskjudge.calibration.procedures.holm_grid import HolmGrid
 from riskjudge.calibration.procedures.hybrid import Hybrid
 from riskjudge.calibration.procedures.learned import Learned
@@ -25,6 +26,7 @@ PROCEDURES: dict[str, type[Procedure]] = {
         Portfolio,
         Learned,
         Hybrid,
+        Fused,
         HolmGrid,
         ConformalSelection,
     )
@@ -46,6 +48,7 @@ __all__ = [
     "Certificate",
     "ConformalSelection",
     "FixedSequence",
+    "Fused",
     "Guarantee",
     "HolmGrid",
     "Hybrid",

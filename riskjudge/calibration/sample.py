@@ -32,6 +32,9 @@ class Sample:
         The same of items whose labels nobody looked at, independent of the labelled ones.
     columns_per_mode : int
         1, or 2 after :meth:`by_verdict`: then each mode has one column for each verdict.
+    taught : Sample or None
+        Labelled items that were set aside before, without a look at their labels, and have taught
+        something (a fused mode, say). They may shape a plan, and are never tested on.
     """
 
     scores: FloatArray
@@ -41,6 +44,7 @@ class Sample:
     pool_scores: FloatArray | None = None
     pool_verdicts: IntArray | None = None
     columns_per_mode: int = 1
+    taught: Sample | None = None
     errors: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -77,6 +81,7 @@ class Sample:
             self.pool_scores,
             self.pool_verdicts,
             self.columns_per_mode,
+            self.taught,
         )
 
     def by_verdict(self) -> Sample:
@@ -103,6 +108,7 @@ class Sample:
             else scores_by_verdict(self.pool_scores, self.pool_verdicts),
             None if self.pool_verdicts is None else np.repeat(self.pool_verdicts, 2, axis=1),
             columns_per_mode=2,
+            taught=None if self.taught is None else self.taught.by_verdict(),
         )
 
     def reserve(self, share: float, seed: int) -> tuple[Sample, Sample]:

@@ -100,7 +100,8 @@ def choose(
             best = _selection(plan, family, int(index[i]), float(family.levels[index[i]]))
     if best is not None:
         return best
-    return _closest(plan, tested, target, sample.n - plan.n_reserved)
+    taught = 0 if sample.taught is None else sample.taught.n  # no part of the sample
+    return _closest(plan, tested, target, sample.n - plan.n_reserved + taught)
 
 
 def objective_keys(

@@ -1,0 +1,295 @@
+"""Fusion: one probability from many signals, taught by labelled rows that nothing else will use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from riskjudge._typing import FloatArray, IntArray, ObjectArray
+from riskjudge.data.trace import Trace
+from riskjudge.errors import InputError
+from riskjudge.signals.calibrators import (
+    CALIBRATORS,
+    Calibrator,
+    bounded,
+    calibrator_names,
+)
+from riskjudge.signals.signal import Cost, Family, Signal, checked_signals
+
+_FOLDS = 5
+Values = Sequence[FloatArray | ObjectArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearFusion:
+    """Log-odds as a weighted sum of standardised, calibrated signals.
+
+    Attributes
+    ----------
+    calibrators : tuple of Calibrator, one a signal
+    centre, scale : ndarray of float, shape (S,)
+        Of the calibrated signals among the teaching rows that have them.
+    weights, missing : ndarray of float, shape (S,)
+        Weight of each signal, and what its absence adds: 0 where no teaching row lacked it.
+    intercept : float
+    model : object or None
+        An estimator that is used in place of the weights.
+    """
+
+    calibrators: tuple[Calibrator, ...]
+    centre: FloatArray
+    scale: FloatArray
+    weights: FloatArray
+    missing: FloatArray
+    intercept: float
+    model: Any = None
+
+    def probability(self, values: Values) -> FloatArray:
+        """P(claim holds), shape (n,)."""
+        design, gone = self._design(values)
+        if self.model is not None:
+            columns = np.column_stack((design, gone.astype(np.float64)))
+            return np.asarray(self.model.predict_proba(columns)[:, 1], dtype=np.float64)
+        total = self.intercept + design @ self.weights + gone @ self.missing
+        return np.asarray(special.expit(bounded(total)), dtype=np.float64)
+
+    def _design(self, values: Values) -> tuple[FloatArray, FloatArray]:
+        gone = np.column_stack([absent(column) for column in values])
+        logits = np.column_stack(
+            [bounded(c.log_odds(v)) for c, v in zip(self.calibrators, values, strict=True)]
+        )
+        design = np.where(gone, 0.0, (logits - self.centre) / self.scale)
+        return design, gone.astype(np.float64)
+
+
+def absent(values: FloatArray | ObjectArray) -> Any:
+    """Where a signal has no value."""
+    if values.dtype == object:
+        return np.array([value is None for value in values], dtype=bool)
+    return np.isnan(values)
+
+
+def estimator_named(estimator: Any) -> Any:
+    """The estimator of a name; an object with ``fit`` and ``predict_proba`` is taken as it is.
+
+    ``logistic`` is a ridge-penalised logistic regression with unit prior variance on standardised
+    signals: of the priors tried (see ``experiments/signals/FINDINGS.md``) the one that loses least
+    with few labels. ``logistic_weak`` penalises a tenth as much.
+    """
+    if not isinstance(estimator, str):
+        if not hasattr(estimator, "predict_proba"):
+            raise InputError(
+                f"an estimator has fit and predict_proba, {type(estimator).__name__} has not"
+            )
+        return estimator
+    from sklearn.linear_model import LogisticRegression
+
+    strength = {"logistic": 1.0, "logistic_weak": 10.0}
+    if estimator not in strength:
+        raise InputError(f"unknown estimator {estimator!r}; there are {', '.join(strength)}")
+    return LogisticRegression(C=strength[estimator], max_iter=500)
+
+
+def fit_linear(
+    values: Values,
+    labels: IntArray,
+    families: Sequence[Family],
+    calibrators: Mapping[Family, str],
+    estimator: Any = "logistic",
+) -> LinearFusion:
+    """Calibrate each signal and fit the weights, all on the same teaching rows.
+
+    Calibrators and weights share their rows, so the probabilities *of these rows* are too sure;
+    :func:`cross_fitted` gives honest ones.
+    """
+    from sklearn.base import clone
+
+    fitted = tuple(
+        CALIBRATORS[calibrators[family]].fit(column, labels)
+        for family, column in zip(families, values, strict=True)
+    )
+    gone = np.column_stack([absent(column) for column in values])
+    logits = np.column_stack([bounded(c.log_odds(v)) for c, v in zip(fitted, values, strict=True)])
+    known = np.where(gone, np.nan, logits)
+    some = ~gone.all(axis=0)
+    centre, scale = np.zeros(len(fitted)), np.ones(len(fitted))
+    centre[some] = np.nanmean(known[:, some], axis=0)
+    spread = np.nanstd(known[:, some], axis=0)
+    scale[some] = np.where(spread > 1e-9, spread, 1.0)
+    plain = LinearFusion(fitted, centre, scale, 0 * centre, 0 * centre, 0.0)
+    ones = int(labels.sum())
+    if not 0 < ones < len(labels):
+        # One class only: nothing can be learned beyond how often it occurs.
+        base = np.log((ones + 0.5) / (len(labels) - ones + 0.5))
+        return LinearFusion(fitted, centre, scale, 0 * centre, 0 * centre, float(base))
+    design, flags = plain._design(values)
+    model = clone(estimator_named(estimator)).fit(np.column_stack((design, flags)), labels)
+    if not hasattr(model, "coef_") or not hasattr(model, "intercept_"):
+        return LinearFusion(fitted, centre, scale, 0 * centre, 0 * centre, 0.0, model)
+    weights = np.asarray(model.coef_, dtype=np.float64).ravel()
+    if len(weights) != 2 * len(fitted):
+        raise InputError("a linear estimator has one weight for each column")
+    return LinearFusion(
+        fitted,
+        centre,
+        scale,
+        weights[: len(fitted)],
+        np.where(gone.any(axis=0), weights[len(fitted) :], 0.0),
+        float(np.ravel(model.intercept_)[0]),
+    )
+
+
+def cross_fitted(
+    values: Values, labels: IntArray, fit: Callable[[Values, IntArray], LinearFusion], seed: int
+) -> FloatArray:
+    """Probability of each row by a fusion that did not see it: every part is fitted again without it."""
+    rng = np.random.default_rng([seed, 5])
+    order = np.lexsort((rng.random(len(labels)), labels))
+    fold = np.empty(len(labels), dtype=np.int64)
+    fold[order] = np.arange(len(labels)) % min(_FOLDS, len(labels))
+    found = np.full(len(labels), 0.5)
+    for k in range(_FOLDS):
+        out = fold == k
+        if out.any() and not out.all():
+            model = fit([column[~out] for column in values], labels[~out])
+            found[out] = model.probability([column[out] for column in values])
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """The signals up to one tier, fused."""
+
+    tier: int
+    signals: tuple[Signal, ...]
+    model: LinearFusion
+
+    @property
+    def cost(self) -> Cost:
+        """Of one item, the earlier stages included."""
+        total = Cost()
+        for signal in self.signals:
+            total = total + signal.cost
+        return total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taught:
+    """What the teaching rows leave behind: honest probabilities beside their labels.
+
+    Attributes
+    ----------
+    probabilities : ndarray of float, shape (n, stages)
+        Cross-fitted.
+    labels : ndarray of int, shape (n,)
+    scores, verdicts : ndarray, shape (n, K)
+        Of the plain modes.
+    """
+
+    probabilities: FloatArray
+    labels: IntArray
+    scores: FloatArray
+    verdicts: IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fusion:
+    """A fitted fusion: a probability for each stage.
+
+    Attributes
+    ----------
+    signals : tuple of Signal
+        All of them; stage t uses those of its tier and cheaper ones.
+    stages : tuple of Stage
+    taught : Taught
+    teaching_ids : frozenset of str
+        Hashes of the ids whose labels taught. They are refused in a calibration.
+    modes : tuple of str
+        Of the trace that taught.
+    """
+
+    signals: tuple[Signal, ...]
+    stages: tuple[Stage, ...]
+    taught: Taught
+    teaching_ids: frozenset[str]
+    modes: tuple[str, ...]
+
+    def probabilities(self, trace: Trace) -> FloatArray:
+        """P(claim holds) by each stage, shape (n, stages)."""
+        values = {signal.name: signal.values(trace) for signal in self.signals}
+        return np.column_stack(
+            [
+                stage.model.probability([values[s.name] for s in stage.signals])
+                for stage in self.stages
+            ]
+        )
+
+
+def fit_fusion(
+    trace: Trace,
+    signals: Sequence[Signal],
+    *,
+    calibrators: Mapping[str, str] | None = None,
+    estimator: Any = "logistic",
+    staged: bool = False,
+    seed: int = 0,
+) -> Fusion:
+    """Teach a fusion with all labelled items of a trace.
+
+    Parameters
+    ----------
+    trace : Trace
+        Teaching rows; none of them may be calibrated on afterwards.
+    signals : sequence of Signal
+    calibrators : mapping, optional
+        From families to ``platt``, ``beta`` or ``isotonic``.
+    estimator : str or estimator
+        See :func:`estimator_named`.
+    staged : bool
+        One stage for each tier, in place of a single one.
+    seed : int
+        Draws the folds.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> label = rng.integers(0, 2, 400)
+    >>> wrong = rng.random((400, 2)) < 0.3
+    >>> trace = Trace.from_arrays(np.full((400, 2), 0.3), label[:, None] ^ wrong, label)
+    >>> from riskjudge.signals.builtin import parse_signals
+    >>> fusion = fit_fusion(trace, parse_signals(["modes"], trace))
+    >>> p = fusion.probabilities(trace)[:, 0]
+    >>> bool(((p > 0.5) == label).mean() > 0.65)
+    True
+    """
+    from riskjudge.signals.teaching import hashed_ids
+
+    chosen = checked_signals(signals)
+    names = calibrator_names(calibrators)
+    rows = trace.rows(trace.labelled)
+    if len(rows) < 4:
+        raise InputError(
+            f"a fusion needs four labelled rows or more to learn from, got {len(rows)}"
+        )
+    rows = rows.rows(np.argsort(rows.item_id.astype(str), kind="stable"))
+    values = {signal.name: signal.values(rows) for signal in chosen}
+    stages, honest = [], []
+    tiers = sorted({signal.tier for signal in chosen}) if staged else [max(s.tier for s in chosen)]
+    for tier in tiers:
+        used = tuple(signal for signal in chosen if signal.tier <= tier)
+        columns = [values[signal.name] for signal in used]
+        families = [signal.family for signal in used]
+
+        def fit(
+            part: Values, labels: IntArray, families: Sequence[Family] = families
+        ) -> LinearFusion:
+            return fit_linear(part, labels, families, names, estimator)
+
+        stages.append(Stage(tier, used, fit(columns, rows.labels)))
+        honest.append(cross_fitted(columns, rows.labels, fit, seed))
+    taught = Taught(np.column_stack(honest), rows.labels, rows.scores, rows.verdicts)
+    return Fusion(chosen, tuple(stages), taught, hashed_ids(rows.item_id), rows.modes)

@@ -1,0 +1,368 @@
+"""A gate over everything that is known about an item: a fusion, and a router over what it gives."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from riskjudge._version import __version__
+from riskjudge.calibration import Certificate, Fused, Sample
+from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.errors import InputError, NotFittedError
+from riskjudge.gate import Router, SelectiveGate
+from riskjudge.gate.document import gate_from_dict, gate_to_dict
+from riskjudge.gate.outcomes import Outcomes
+from riskjudge.io.files import replacing
+from riskjudge.signals.builtin import parse_signals
+from riskjudge.signals.document import (
+    fusion_digest,
+    fusion_from_dict,
+    fusion_to_dict,
+    read_json,
+)
+from riskjudge.signals.fusion import Fusion, fit_fusion
+from riskjudge.signals.signal import Cost, Signal
+from riskjudge.signals.teaching import (
+    fused_trace,
+    refuse_taught,
+    split_teaching,
+    stage_names,
+    taught_sample,
+)
+
+FORMAT = "riskjudge-fused-gate"
+FORMAT_VERSION = 1
+_MOST_PLAIN = 8  # modes over which an order is learned
+
+
+class _FusedRouter(Router):
+    """A router whose sample brings the teaching rows along."""
+
+    fusion: Fusion
+
+    def sample_of(self, labelled: Trace, pool: Trace | None = None) -> Sample:
+        sample = super().sample_of(labelled, pool)
+        stages = len(self.fusion.stages)
+        modes = self._modes(labelled)[stages:]
+        plain = tuple(self.fusion.modes.index(mode) for mode in modes)
+        return replace(sample, taught=taught_sample(self.fusion, plain).by_verdict())
+
+
+class FusedGate:
+    """Teach a fusion with some of the labels, and calibrate it on the others.
+
+    Parameters
+    ----------
+    alpha, delta : float
+        Risk level and significance, as for a :class:`.Router`.
+    signals : sequence of Signal or str
+        What is fused; texts are read by :func:`.parse_signals`. By default verdict and confidence of
+        every mode.
+    train_share : float, optional
+        Share of the labels that teach; by default chosen by size (see :func:`.rows_to_teach`).
+    calibrators : mapping, optional
+        From signal families to ``platt``, ``beta`` or ``isotonic``.
+    estimator : str or estimator
+        ``logistic``, or any object with ``fit`` and ``predict_proba``.
+    staged : bool
+        A stage for each tier: an item goes on to the next one only if the one before does not
+        accept it. The plain modes are not tested then: behind the stages they would be asked of all.
+    max_cost : float, optional
+        Bound on the mean cost of an item in `unit`, certified together with the risk; needs stages.
+        The cost of an item is that of the first stage, and of all stages if it goes on, which is
+        exact for two stages and never too low for more.
+    unit : str
+        ``calls``, ``tokens``, ``money`` or ``seconds``.
+    groups : {"refuse", "sample"}
+        What to do where labelled items share a group. Teaching rows may share groups.
+    seed : int
+
+    Attributes
+    ----------
+    fusion_ : Fusion
+    router_ : Router
+        Over the fused modes and the plain ones; holds the certificate.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> label = rng.integers(0, 2, 1000)
+    >>> u = rng.uniform(0, 0.5, (1000, 3))
+    >>> trace = Trace.from_arrays(u, label[:, None] ^ (rng.random((1000, 3)) < u), label)
+    >>> gate = FusedGate(alpha=0.1).fit(trace)
+    >>> gate.certificate_.certified, gate.certificate_.n_reserved
+    (True, 156)
+    >>> bool(gate.decide(trace).accepted.mean() > 0.5)
+    True
+    """
+
+    def __init__(
+        self,
+        alpha: float = 0.1,
+        delta: float = 0.05,
+        *,
+        signals: Sequence[Signal | str] = ("modes",),
+        train_share: float | None = None,
+        calibrators: Mapping[str, str] | None = None,
+        estimator: Any = "logistic",
+        staged: bool = False,
+        max_cost: float | None = None,
+        unit: str = "money",
+        groups: str = "refuse",
+        seed: int = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.delta = delta
+        self.signals = signals
+        self.train_share = train_share
+        self.calibrators = calibrators
+        self.estimator = estimator
+        self.staged = staged or max_cost is not None
+        self.max_cost = max_cost
+        self.unit = unit
+        self.groups = groups
+        self.seed = seed
+
+    fusion_: Fusion
+    router_: Router
+    columns_: tuple[ModeColumns, ...]
+
+    def fit(self, trace: Trace, pool: Trace | None = None, train: Trace | None = None) -> Self:
+        """Teach and calibrate.
+
+        Parameters
+        ----------
+        trace : Trace
+            Labelled items; a random share of them teaches and is not tested on.
+        pool : Trace, optional
+            Unlabelled items, independent of the labelled ones.
+        train : Trace, optional
+            Labelled items from elsewhere. If given, these teach, and all of `trace` is tested on.
+
+        Raises
+        ------
+        InputError
+            If an item both teaches and is tested, and as :meth:`Router.fit`.
+        """
+        signals = self.signals_for(trace)
+        if train is None:
+            teaching, rest = split_teaching(trace, len(signals), self.train_share, self.seed)
+        else:
+            teaching, rest = train.select(trace.modes), trace
+        fusion = fit_fusion(
+            teaching,
+            signals,
+            calibrators=self.calibrators,
+            estimator=self.estimator,
+            staged=self.staged,
+            seed=self.seed,
+        )
+        return self.calibrate(fusion, rest, pool)
+
+    def calibrate(self, fusion: Fusion, trace: Trace, pool: Trace | None = None) -> Self:
+        """Calibrate a fusion on labelled items that did not teach it."""
+        refuse_taught(fusion, trace)
+        stages = len(fusion.stages)
+        plain = () if stages > 1 else _plain_modes(fusion)
+        router = _FusedRouter(
+            self.alpha,
+            self.delta,
+            procedure=Fused(stages=stages),
+            by_verdict=True,
+            groups=self.groups,
+            max_retrieval=self._share_past_first(fusion),
+            seed=self.seed,
+        )
+        router.fusion = fusion
+        digest = _source_of(fusion)
+        modes = (*stage_names(fusion), *plain)
+        fused = fused_trace(fusion, trace, digest).select(modes)
+        more = None if pool is None else fused_trace(fusion, pool, digest).select(modes)
+        self.router_ = router.fit(fused, more)
+        self.fusion_ = fusion
+        self.columns_ = trace.columns
+        return self
+
+    def signals_for(self, trace: Trace) -> tuple[Signal, ...]:
+        """The signals, with texts read against the trace."""
+        found: list[Signal] = []
+        for signal in self.signals:
+            found += parse_signals([signal], trace) if isinstance(signal, str) else [signal]
+        return tuple(found)
+
+    def _share_past_first(self, fusion: Fusion) -> float | None:
+        """The share of items past the first stage that the largest mean cost allows."""
+        if self.max_cost is None:
+            return None
+        first, last = (getattr(fusion.stages[t].cost, _known_unit(self.unit)) for t in (0, -1))
+        if not first < last:
+            raise InputError(
+                "a bound on the mean cost needs two stages or more, the later ones dearer: give the "
+                f"signals tiers and a cost in {self.unit}"
+            )
+        if not first < self.max_cost:
+            raise InputError(
+                f"the first stage alone costs {first:g} {self.unit} an item; a bound of "
+                f"{self.max_cost:g} cannot hold"
+            )
+        share = (self.max_cost - first) / (last - first)
+        if share >= 1.0:
+            raise InputError(
+                f"no item costs more than {last:g} {self.unit}: a bound of {self.max_cost:g} says "
+                "nothing; leave it out"
+            )
+        return float(share)
+
+    def decide(self, trace: Trace) -> Outcomes:
+        """Accept, abstain or fail, item by item."""
+        self._check_fitted()
+        plain = trace.select(self.fusion_.modes)
+        fused = fused_trace(self.fusion_, plain, _source_of(self.fusion_))
+        return self.router_.decide(fused)
+
+    def mean_cost(self, outcomes: Outcomes) -> Cost:
+        """Mean cost of the decided items: each pays for the stages that had to be asked."""
+        self._check_fitted()
+        stages = self.fusion_.stages
+        reached = np.clip(outcomes.asked, 1, len(stages)) - 1
+        shares = np.bincount(reached, minlength=len(stages)) / max(len(reached), 1)
+        parts = {
+            unit: float(sum(w * getattr(s.cost, unit) for w, s in zip(shares, stages, strict=True)))
+            for unit in ("calls", "tokens", "money", "seconds")
+        }
+        return Cost(**parts)
+
+    @property
+    def fitted(self) -> bool:
+        """Whether it was calibrated."""
+        return hasattr(self, "router_")
+
+    @property
+    def certificate_(self) -> Certificate:
+        """The certificate of the router."""
+        self._check_fitted()
+        return self.router_.certificate_
+
+    @property
+    def modes_(self) -> tuple[str, ...]:
+        """The modes that a trace needs."""
+        self._check_fitted()
+        return self.fusion_.modes
+
+    @property
+    def notes_(self) -> tuple[str, ...]:
+        """What was left out or set aside."""
+        self._check_fitted()
+        return self.router_.notes_
+
+    @property
+    def n_pool_(self) -> int:
+        """Unlabelled items that were used."""
+        self._check_fitted()
+        return self.router_.n_pool_
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-ready, the checksum included."""
+        self._check_fitted()
+        data: dict[str, Any] = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "riskjudge_version": __version__,
+            "columns": [[c.name, c.verdict, c.uncertainty, c.why, c.source] for c in self.columns_],
+            "settings": {
+                "max_cost": self.max_cost,
+                "unit": self.unit,
+                "staged": self.staged,
+                "train_share": self.train_share,
+            },
+            "fusion": fusion_to_dict(self.fusion_),
+            "router": gate_to_dict(self.router_),
+        }
+        return data | {"checksum": _checksum(data)}
+
+    def save(self, path: str | Path) -> None:
+        """Write gate and fusion as one versioned JSON file, whole or not at all."""
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False, default=_plain)
+        with replacing(path) as temporary:
+            temporary.write_text(text + "\n", "utf-8")
+
+    def _check_fitted(self) -> None:
+        if not self.fitted:
+            raise NotFittedError("this FusedGate is not fitted; call fit(trace) first")
+
+
+def load_any_gate(
+    path: str | Path, signals: Sequence[Signal] = ()
+) -> FusedGate | Router | SelectiveGate:
+    """Read a gate of any kind.
+
+    Parameters
+    ----------
+    signals : sequence of Signal
+        Signals of a fused gate that were passed as functions.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, damaged, changed by hand, or written by a newer version.
+    """
+    data = read_json(path, "a gate")
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        return gate_from_dict(data, str(path))
+    if data.get("format_version") != FORMAT_VERSION:
+        raise InputError(
+            f"{path} has format version {data.get('format_version')!r}; this is riskjudge "
+            f"{__version__}, which reads version {FORMAT_VERSION}"
+        )
+    if data.get("checksum") != _checksum({k: v for k, v in data.items() if k != "checksum"}):
+        raise InputError(
+            f"{path} is damaged or was changed by hand: its checksum does not match. Calibrate again"
+        )
+    router = gate_from_dict(data["router"], str(path))
+    assert isinstance(router, Router)
+    gate = FusedGate(
+        router.alpha, router.delta, groups=router.groups, seed=router.seed, **data["settings"]
+    )
+    gate.fusion_ = fusion_from_dict(data["fusion"], str(path), signals)
+    gate.signals = gate.fusion_.signals
+    gate.router_ = router
+    gate.columns_ = tuple(ModeColumns(*values) for values in data["columns"])
+    return gate
+
+
+def _source_of(fusion: Fusion) -> str:
+    """The fusion's digest; one that cannot be stored has none."""
+    try:
+        return fusion_digest(fusion)
+    except InputError:
+        return "not stored"
+
+
+def _plain_modes(fusion: Fusion) -> tuple[str, ...]:
+    """The modes to insure with: all, or those that the teaching rows show to be wrong least often."""
+    wrong = fusion.taught.verdicts != fusion.taught.labels[:, None]
+    best = np.argsort(wrong.mean(axis=0), kind="stable")[:_MOST_PLAIN]
+    return tuple(fusion.modes[k] for k in sorted(best))
+
+
+def _known_unit(unit: str) -> str:
+    if unit not in ("calls", "tokens", "money", "seconds"):
+        raise InputError(f"a cost is in calls, tokens, money or seconds, got {unit!r}")
+    return unit
+
+
+def _checksum(data: Mapping[str, Any]) -> str:
+    canonical = json.dumps(data, sort_keys=True, allow_nan=False, default=_plain)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"cannot store {type(value).__name__} in a gate")

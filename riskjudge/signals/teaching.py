@@ -1,0 +1,130 @@
+"""Which labels teach, and the trace that a fusion makes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from riskjudge._typing import FloatArray, IntArray
+from riskjudge.calibration.sample import Sample
+from riskjudge.data.source import ScoreSource
+from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.errors import InputError
+from riskjudge.signals.fusion import Fusion, Taught
+
+_SHARE, _MOST_SHARE, _MOST_ROWS = 0.15, 0.25, 1_000
+
+
+def rows_to_teach(n: int, n_signals: int, share: float | None = None) -> int:
+    """How many of n labelled rows teach.
+
+    By default 15 % and one more for each signal, at most a quarter and at most 1,000: more would
+    sharpen the fusion by less than it costs in rows to test on.
+
+    Examples
+    --------
+    >>> rows_to_teach(1000, 2), rows_to_teach(200, 30), rows_to_teach(150, 4, share=0.5)
+    (152, 50, 75)
+    """
+    if share is not None:
+        if not 0.0 < share < 1.0:
+            raise InputError(f"the share of labels that teach lies between 0 and 1, got {share!r}")
+        wanted = share * n
+    else:
+        wanted = min(_SHARE * n + n_signals, _MOST_SHARE * n, _MOST_ROWS)
+    return min(max(round(wanted), 4), n)
+
+
+def split_teaching(
+    trace: Trace, n_signals: int, share: float | None = None, seed: int = 0
+) -> tuple[Trace, Trace]:
+    """``(teaching rows, all others)``, drawn without a look at labels or scores.
+
+    Items of one group stay together. The draw depends on the ids and the seed, not on the order of
+    the rows.
+    """
+    labelled = np.flatnonzero(trace.labelled)
+    of = trace.item_id if trace.group is None else trace.group
+    units = np.unique(of[labelled].astype(str))
+    size = rows_to_teach(len(units), n_signals, share)
+    if len(units) - size < 1:
+        raise InputError(f"{len(units)} labelled items are too few to teach and to test")
+    drawn = np.random.default_rng([seed, 12]).permutation(units)[:size]
+    teaching = trace.labelled & np.isin(of.astype(str), drawn)
+    # An unlabelled item of a teaching group is no stranger to it.
+    rest = ~np.isin(of.astype(str), drawn)
+    return trace.rows(teaching), trace.rows(rest)
+
+
+def hashed_ids(ids: Iterable[object]) -> frozenset[str]:
+    """Hashes by which teaching ids are known again."""
+    return frozenset(hashlib.sha256(str(i).encode()).hexdigest()[:32] for i in ids)
+
+
+def refuse_taught(fusion: Fusion, trace: Trace) -> None:
+    """Turn a calibration away whose labelled items taught the fusion.
+
+    Raises
+    ------
+    InputError
+        Naming one of them.
+    """
+    ids = trace.item_id[trace.labelled]
+    shared = [i for i in ids if hashed_ids([i]) <= fusion.teaching_ids]
+    if shared:
+        raise InputError(
+            f"the item {min(shared)!r} taught the fusion ({len(shared)} such items): its fused score "
+            "has seen its label, so it cannot be calibrated on. Calibrate on the table that "
+            "riskjudge fuse wrote, which leaves the teaching rows out"
+        )
+
+
+def fused_trace(fusion: Fusion, trace: Trace, digest: str) -> Trace:
+    """The trace with a mode for each stage before its own.
+
+    A stage's verdict is 1 where its probability is one half or more, its uncertainty the probability
+    that this is wrong. So all stages share one scale.
+
+    Parameters
+    ----------
+    digest : str
+        Names the fusion as the source of the new modes.
+    """
+    p = fusion.probabilities(trace)
+    names = stage_names(fusion)
+    columns = tuple(
+        ModeColumns(name, f"v_{name}", f"u_{name}", source=f"source_{name}") for name in names
+    )
+    source = ScoreSource({"measure": "fused", "fusion": digest})
+    sources = tuple(
+        ScoreSource({**source, "stage": t + 1}) if len(names) > 1 else source
+        for t in range(len(names))
+    )
+    return replace(
+        trace,
+        columns=(*columns, *trace.columns),
+        verdicts=np.column_stack((p >= 0.5, trace.verdicts)).astype(trace.verdicts.dtype),
+        scores=np.column_stack((np.minimum(p, 1.0 - p), trace.scores)),
+        absence=np.column_stack((np.full(p.shape, -1), trace.absence)),
+        sources=(*sources, *trace.sources),
+    )
+
+
+def stage_names(fusion: Fusion) -> tuple[str, ...]:
+    """Names of the fused modes: ``fused``, or ``fused1``, ``fused2`` …"""
+    if len(fusion.stages) == 1:
+        return ("fused",)
+    return tuple(f"fused{t + 1}" for t in range(len(fusion.stages)))
+
+
+def taught_sample(fusion: Fusion, plain: tuple[int, ...]) -> Sample:
+    """The teaching rows as a procedure may use them, with the plain modes at the given positions."""
+    taught: Taught = fusion.taught
+    p = taught.probabilities
+    scores: FloatArray = np.column_stack((np.minimum(p, 1.0 - p), taught.scores[:, plain]))
+    verdicts: IntArray = np.column_stack((p >= 0.5, taught.verdicts[:, plain])).astype(np.int64)
+    modes = (*stage_names(fusion), *(fusion.modes[k] for k in plain))
+    return Sample(scores, verdicts, taught.labels, modes)

@@ -1,0 +1,318 @@
+"""Signals, their calibration and fusion, and the gate over them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+
+from riskjudge import InputError, Trace
+from riskjudge.calibration import Fused, Hybrid, Sample
+from riskjudge.signals import (
+    Cost,
+    Family,
+    FusedGate,
+    Metric,
+    Signal,
+    fit_fusion,
+    fused_trace,
+    load_any_gate,
+    parse_signals,
+    read_fusion,
+    split_teaching,
+    write_fusion,
+)
+from riskjudge.signals.calibrators import CALIBRATORS, Beta, Isotonic, Levels, Platt
+from riskjudge.signals.document import fusion_to_dict
+from riskjudge.signals.signal import SignalView
+from riskjudge.signals.teaching import taught_sample
+
+
+def make_trace(n=600, seed=0, modes=2, skill=0.5, **extra):
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, n)
+    u = rng.uniform(0, 0.5, (n, modes))
+    verdict = label[:, None] ^ (rng.random((n, modes)) < (1 - skill) / 2 + skill * u)
+    frame = Trace.from_arrays(u, verdict.astype(int), label).to_frame()
+    for name, make in extra.items():
+        frame[name] = make(rng, label)
+    return Trace.from_frame(frame)
+
+
+def test_a_metric_is_no_signal():
+    trace = make_trace()
+    with pytest.raises(InputError, match="'bleu' is a metric"):
+        fit_fusion(trace, [Metric("bleu", lambda trace: trace.labels)])
+    with pytest.raises(InputError, match="takes signals"):
+        fit_fusion(trace, [lambda view: view.scores[:, 0]])
+
+
+@pytest.mark.parametrize("name", ["label", "gold", "Reference", "ground_truth"])
+def test_signals_see_no_reference(name):
+    trace = make_trace()
+    frame = trace.to_frame().assign(**{name: trace.labels})
+    seen = Trace.from_frame(frame, label="label")
+    with pytest.raises(InputError, match="free of references"):
+        parse_signals([f"column:{name}"], seen)[0].values(seen)
+    assert not hasattr(SignalView(trace), "labels")
+
+
+def test_a_missing_value_is_not_a_number():
+    """Where a cheap check is missing the claim mostly fails: the fusion learns it from the gap."""
+
+    def check(rng, label):
+        return np.where(label == 1, rng.normal(1, 1, len(label)), np.nan)
+
+    trace = make_trace(skill=0.1, check=check)
+    fusion = fit_fusion(trace, parse_signals(["number:check"], trace))
+    p = fusion.probabilities(trace)[:, 0]
+    gone = trace.extra["check"].isna().to_numpy()
+    assert p[gone].max() < 0.1 < 0.9 < p[~gone].min()
+    # Never missing among the teaching rows: its absence says nothing, and is no value either.
+    full = trace.rows(~gone | (np.arange(len(trace)) < 0))
+    numbers = fit_fusion(full, parse_signals(["modes", "number:check"], full))
+    assert numbers.stages[0].model.missing[-1] == 0.0
+
+
+def test_categories_columns_and_unknown_levels():
+    def system(rng, label):
+        return np.where(rng.random(len(label)) < 0.8, np.where(label == 1, "good", "bad"), "other")
+
+    trace = make_trace(skill=0.1, system=system, size=lambda rng, label: label * 3)
+    parsed = parse_signals(["column:system@2", "column:size"], trace)
+    assert [(s.name, s.family, s.tier) for s in parsed] == [
+        ("category:system", Family.CATEGORY, 2),
+        ("number:size", Family.NUMBER, 1),
+    ]
+    fusion = fit_fusion(trace, parsed[:1])
+    new = Trace.from_frame(trace.to_frame().assign(system="never seen"))
+    base = trace.labels.mean()
+    assert fusion.probabilities(new)[:, 0] == pytest.approx(base, abs=0.15)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("nonsense", "unknown signal"),
+        ("column:absent", "needs the column 'absent'"),
+        ("gap:mode1", "takes 2 names"),
+        ("verdict:mode9", "needs the mode 'mode9'"),
+        ("number:word", "is not a number"),
+        ("probability:size", "not a probability"),
+    ],
+)
+def test_bad_signals_are_named(spec, words):
+    trace = make_trace(
+        word=lambda rng, label: ["x"] * len(label), size=lambda rng, label: label * 3
+    )
+    with pytest.raises(InputError, match=words):
+        fit_fusion(trace, parse_signals([spec], trace))
+
+
+def test_an_injected_measure_is_checked():
+    trace = make_trace()
+    for measure, words in (
+        (lambda view: [1.0], "need 600 values"),
+        (lambda view: np.full(len(view), np.inf), "is not finite"),
+        (lambda view: ["a"] * len(view), "is not a number"),
+    ):
+        with pytest.raises(InputError, match=words):
+            fit_fusion(trace, [Signal("mine", Family.NUMBER, measure)])
+    with pytest.raises(InputError, match="two signals are called"):
+        fit_fusion(trace, parse_signals(["flips", "flips"], trace))
+
+
+def test_calibrators_recover_what_made_the_labels():
+    rng = np.random.default_rng(0)
+    x = rng.normal(0, 2, 20_000)
+    y = (rng.random(20_000) < 1 / (1 + np.exp(-(0.5 * x - 1.0)))).astype(int)
+    platt = Platt.fit(x, y)
+    assert (platt.slope, platt.intercept) == pytest.approx((0.5, -1.0), abs=0.05)
+    grid = np.array([-2.0, 0.0, 2.0])
+    for kind in (Platt, Beta, Isotonic):
+        assert kind.fit(x, y).log_odds(grid) == pytest.approx(0.5 * grid - 1.0, abs=0.35)
+    falling = Platt.fit(-x, y)
+    assert falling.slope == pytest.approx(-0.5, abs=0.05)
+    levels = Levels.fit(np.array(["a"] * 8 + [None] * 2, dtype=object), np.array([1] * 8 + [0] * 2))
+    assert levels.log_odds(np.array(["a", None], dtype=object))[1] == 0.0
+
+
+@pytest.mark.parametrize("name", sorted(CALIBRATORS))
+def test_calibrators_survive_constant_and_absent_values(name):
+    labels = np.array([0, 1, 1, 1])
+    for value in (2.0, np.nan):
+        values = np.full(4, value)
+        if name == "levels":
+            values = np.array([None if np.isnan(value) else "x"] * 4, dtype=object)
+        assert np.isfinite(CALIBRATORS[name].fit(values, labels).log_odds(values)).all()
+
+
+def test_the_file_comes_back_and_a_changed_one_does_not(tmp_path):
+    trace = make_trace(system=lambda rng, label: rng.choice(["a", "b"], len(label)))
+    signals = parse_signals(
+        ["modes", "flips@2", "gap:mode1,mode2", "column:system"], trace, {"flips": Cost(calls=1)}
+    )
+    for calibrators in ({}, {"confidence": "isotonic"}, {"confidence": "beta"}):
+        fusion = fit_fusion(trace, signals, staged=True, calibrators=calibrators)
+        write_fusion(fusion, tmp_path / "f.json")
+        again = read_fusion(tmp_path / "f.json")
+        assert np.array_equal(again.probabilities(trace), fusion.probabilities(trace))
+        assert again.stages[1].cost == Cost(calls=1)
+        assert fusion_to_dict(again) == fusion_to_dict(fusion)
+    data = json.loads((tmp_path / "f.json").read_text())
+    data["stages"][0]["intercept"] += 1.0
+    (tmp_path / "f.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="digest does not match"):
+        read_fusion(tmp_path / "f.json")
+    text = (tmp_path / "f.json").read_text()
+    assert not any(f'"{i}"' in text for i in trace.item_id[:50])  # ids are hashed
+
+
+def test_estimators_of_ones_own(tmp_path):
+    trace = make_trace()
+    signals = parse_signals(["modes"], trace)
+    forest = fit_fusion(trace, signals, estimator=RandomForestClassifier(20, random_state=0))
+    assert forest.probabilities(trace).shape == (len(trace), 1)
+    with pytest.raises(InputError, match="cannot be stored"):
+        write_fusion(forest, tmp_path / "f.json")
+    mine = Signal("mine", Family.NUMBER, lambda view: view.scores[:, 0])
+    fusion = fit_fusion(trace, [mine])
+    write_fusion(fusion, tmp_path / "f.json")
+    with pytest.raises(InputError, match="pass it again"):
+        read_fusion(tmp_path / "f.json")
+    again = read_fusion(tmp_path / "f.json", [mine])
+    assert np.array_equal(again.probabilities(trace), fusion.probabilities(trace))
+
+
+def test_teaching_rows_are_refused_in_a_calibration():
+    trace = make_trace()
+    teaching, rest = split_teaching(trace, 4)
+    fusion = fit_fusion(teaching, parse_signals(["modes"], trace))
+    with pytest.raises(InputError, match="taught the fusion"):
+        FusedGate().calibrate(fusion, trace)
+    assert FusedGate().calibrate(fusion, rest).certificate_.n == len(rest)
+    with pytest.raises(InputError, match="taught the fusion"):
+        FusedGate().fit(trace, train=teaching)
+
+
+def test_same_rows_same_answer():
+    trace = make_trace(seed=3)
+    shuffled = trace.rows(np.random.default_rng(0).permutation(len(trace)))
+    one, other = (FusedGate(alpha=0.15).fit(t) for t in (trace, shuffled))
+    assert one.fusion_.teaching_ids == other.fusion_.teaching_ids
+    assert np.array_equal(one.fusion_.probabilities(trace), other.fusion_.probabilities(trace))
+    assert one.certificate_.thresholds == other.certificate_.thresholds
+
+
+def test_groups_are_never_torn_apart():
+    trace = make_trace()
+    frame = trace.to_frame().assign(group=np.arange(len(trace)) // 3)
+    grouped = Trace.from_frame(frame)
+    teaching, rest = split_teaching(grouped, 4)
+    assert not set(teaching.group) & set(rest.group)
+    gate = FusedGate(groups="sample").fit(grouped)
+    assert gate.certificate_.n == len(set(rest.group))
+    with pytest.raises(InputError, match="groups"):
+        FusedGate().fit(grouped)
+
+
+def test_a_gate_is_stored_with_its_fusion(tmp_path):
+    trace = make_trace(1500)
+    gate = FusedGate(alpha=0.15).fit(trace)
+    gate.save(tmp_path / "gate.json")
+    again = load_any_gate(tmp_path / "gate.json")
+    new = make_trace(500, seed=9)
+    assert gate.decide(new).to_frame().equals(again.decide(new).to_frame())
+    assert again.certificate_ == gate.certificate_
+    data = json.loads((tmp_path / "gate.json").read_text())
+    data["fusion"]["modes"] = ["other", "mode2"]
+    (tmp_path / "gate.json").write_text(json.dumps(data))
+    with pytest.raises(InputError, match="checksum"):
+        load_any_gate(tmp_path / "gate.json")
+
+
+def test_stages_spend_money_only_where_it_is_needed():
+    rng = np.random.default_rng(1)
+    n = 3000
+    label = rng.integers(0, 2, n)
+    u = np.column_stack((rng.uniform(0, 0.5, n), rng.uniform(0, 0.2, n)))
+    trace = Trace.from_arrays(u, (label[:, None] ^ (rng.random((n, 2)) < u)).astype(int), label)
+    signals = parse_signals(
+        ["modes:mode1", "modes:mode2@2"],
+        trace,
+        {"verdict:mode1": Cost(money=1.0), "verdict:mode2": Cost(money=9.0)},
+    )
+    free = FusedGate(alpha=0.1, signals=signals, staged=True).fit(trace)
+    bound = FusedGate(alpha=0.1, signals=signals, max_cost=7.5).fit(trace)
+    assert bound.certificate_.certified
+    spent = bound.mean_cost(bound.decide(trace)).money
+    assert 1.0 < spent <= 7.5
+    assert spent <= free.mean_cost(free.decide(trace)).money
+    tight = FusedGate(alpha=0.1, signals=signals, max_cost=2.0).fit(trace)
+    assert tight.mean_cost(tight.decide(trace)).money <= 2.0
+    assert "go past the first mode" in bound.certificate_.statement
+    for cost, words in ((0.5, "cannot hold"), (20.0, "says nothing")):
+        with pytest.raises(InputError, match=words):
+            FusedGate(alpha=0.1, signals=signals, max_cost=cost).fit(trace)
+    with pytest.raises(InputError, match="two stages"):
+        FusedGate(alpha=0.1, max_cost=1.0).fit(trace)
+
+
+def test_the_fusion_finds_what_no_single_judge_tells():
+    """Five weak judges with independent errors: none certifies, their fusion does."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 1500)
+    verdicts = (label[:, None] ^ (rng.random((1500, 5)) < 0.25)).astype(int)
+    trace = Trace.from_arrays(np.full((1500, 5), 0.25), verdicts, label)
+    plain = Sample(trace.scores, trace.verdicts, trace.labels, trace.modes)
+    assert not Hybrid().certify(plain, 0.1, 0.05).certified
+    assert FusedGate(alpha=0.1).fit(trace).certificate_.coverage > 0.5
+
+
+def test_the_plain_procedure_needs_a_fused_sample():
+    trace = make_trace()
+    sample = Sample(trace.scores, trace.verdicts, trace.labels, trace.modes)
+    with pytest.raises(InputError, match="fuse the trace first"):
+        Fused().certify(sample, 0.1, 0.05)
+    with pytest.raises(InputError, match="sum to at most 1"):
+        Fused(fused_share=0.8, plain_share=0.5)
+
+
+def violations(leak, replicates, n=150):
+    """How often a worthless world is certified: verdicts are coins, alpha is below their error."""
+    rng = np.random.default_rng(7)
+    broken = 0
+    for r in range(replicates):
+        label = (rng.random(n) < 0.5).astype(int)
+        trace = Trace.from_arrays(rng.uniform(0, 0.5, (n, 2)), rng.integers(0, 2, (n, 2)), label)
+        noise = rng.normal(size=(n, 10))
+        frame = trace.to_frame().assign(**{f"x{j}": noise[:, j] for j in range(10)})
+        trace = Trace.from_frame(frame)
+        signals = parse_signals([f"number:x{j}" for j in range(10)], trace)
+        teaching, rest = split_teaching(trace, 10, seed=r)
+        fusion = fit_fusion(trace if leak else teaching, signals, seed=r)
+        tested = fused_trace(fusion, trace if leak else rest, "")
+        sample = replace(
+            Sample(tested.scores, tested.verdicts, tested.labels, tested.modes),
+            taught=taught_sample(fusion, (0, 1)),
+        ).by_verdict()
+        broken += Fused().certify(sample, 0.45, 0.05).certified
+    return broken / replicates
+
+
+def test_the_promise_holds_and_the_test_would_notice():
+    """Every rule's risk is one half. Taught on its own test rows, the same chain breaks the promise."""
+    assert violations(leak=False, replicates=60) <= 0.13  # more has probability .004 at .05
+    assert violations(leak=True, replicates=15) > 0.5
+
+
+def test_the_certificate_says_what_taught():
+    trace = make_trace(1000)
+    frame = trace.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    gate = FusedGate(alpha=0.15).fit(trace)
+    certificate = gate.certificate_
+    assert certificate.n + certificate.n_reserved == 1000
+    assert certificate.procedure == "fused"
