@@ -26,12 +26,14 @@ PROCEDURES: dict[str, type[Procedure]] = {
         Portfolio,
         Learned,
         Hybrid,
-        Fused,
         HolmGrid,
         ConformalSelection,
     )
 }
 """Every procedure by its name. A new one is added here."""
+
+OF_FUSED_TRACES: dict[str, type[Procedure]] = {Fused.name: Fused}
+"""Procedures that work on what a fusion made, and on nothing else."""
 
 
 def default_procedure(n_modes: int) -> Procedure:
@@ -43,6 +45,7 @@ def default_procedure(n_modes: int) -> Procedure:
 
 
 __all__ = [
+    "OF_FUSED_TRACES",
     "PROCEDURES",
     "Bonferroni",
     "Certificate",

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from riskjudge import counts
 from riskjudge._typing import FloatArray
 from riskjudge.calibration import (
+    OF_FUSED_TRACES,
     PROCEDURES,
     Certificate,
     FixedSequence,
@@ -406,9 +407,10 @@ def procedure_named(name: str, **options: Any) -> Procedure:
     >>> procedure_named("bonferroni").name
     'bonferroni'
     """
-    if name not in PROCEDURES:
+    classes = PROCEDURES | OF_FUSED_TRACES
+    if name not in classes:
         raise InputError(f"unknown procedure {name!r}; the procedures are {', '.join(PROCEDURES)}")
-    cls = PROCEDURES[name]
+    cls = classes[name]
     known = [option.name for option in fields(cls)]
     for option in options:
         if option not in known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -276,6 +276,7 @@ def fit_fusion(
             f"a fusion needs four labelled rows or more to learn from, got {len(rows)}"
         )
     rows = rows.rows(np.argsort(rows.item_id.astype(str), kind="stable"))
+    chosen = _without_repeated_verdicts(chosen, rows)
     values = {signal.name: signal.values(rows) for signal in chosen}
     stages, honest = [], []
     tiers = sorted({signal.tier for signal in chosen}) if staged else [max(s.tier for s in chosen)]
@@ -293,3 +294,26 @@ def fit_fusion(
         honest.append(cross_fitted(columns, rows.labels, fit, seed))
     taught = Taught(np.column_stack(honest), rows.labels, rows.scores, rows.verdicts)
     return Fusion(chosen, tuple(stages), taught, hashed_ids(rows.item_id), rows.modes)
+
+
+def _without_repeated_verdicts(signals: tuple[Signal, ...], rows: Trace) -> tuple[Signal, ...]:
+    """Without verdicts that a confidence already tells.
+
+    Uncertainties up to one half are error probabilities, and signed log-odds say all that the verdict
+    does; to say it twice costs coverage. Decided by the teaching rows alone.
+    """
+    confident = {s.name.partition(":")[2] for s in signals if s.name.startswith("confidence:")}
+    told = {
+        f"verdict:{mode}"
+        for mode in confident & set(rows.modes)
+        if np.nanmax(rows.scores[:, rows.mode_index(mode)], initial=0.0) <= 0.5
+    }
+    gone = {s.name.partition(":")[2]: s.cost for s in signals if s.name in told}
+    kept = []
+    for signal in signals:
+        kind, _, mode = signal.name.partition(":")
+        if kind == "confidence":  # asking for the one is asking for the other
+            signal = replace(signal, cost=signal.cost + gone.get(mode, Cost()))
+        if signal.name not in told:
+            kept.append(signal)
+    return tuple(kept)
