@@ -137,7 +137,7 @@ def test_a_damaged_line_is_named_and_stops_or_is_skipped(path):
     lines = [format_line(row) for row in ROWS[:3]]
     bad = b'{"id":"r9","subject":"q","judge":"j","mode":"m","status":"abstained","score":0}\n'
     path.write_bytes(lines[0] + b"garbage\n\n" + bad + lines[1] + lines[0] + b'{"id": "torn')
-    with pytest.raises(InputError, match="line 2: not a JSON row"):
+    with pytest.raises(InputError, match="line 2: not JSON"):
         read_ledger(path)
     ledger = read_ledger(path, on_error="skip")
     assert [row.subject for row in ledger.rows] == ["q0", "q1"]

@@ -153,7 +153,7 @@ def test_a_corpus_folder_mixes_texts_and_jsonl(tmp_path):
         ("{broken", "line 1: not JSON"),
         ('{"text": "a"}\n{"title": "no text"}', "line 2: a passage needs a `text`"),
         ('{"text": 5}', "`text` is a text, got 5"),
-        ("[1]", "a passage is a JSON object"),
+        ("[1]", "a JSON object is needed"),
         ('{"text": "a", "id": "7"}\n{"text": "b", "id": "7"}', "line 2: duplicate passage '7'"),
         ("\n\n", "no passage in it"),
     ],

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from riskjudge.errors import OperationalError
+from riskjudge.io.files import Closing
 
 try:
     import fcntl
@@ -18,7 +17,7 @@ else:
     _LOCKS = True
 
 
-class AppendOnlyFile:
+class AppendOnlyFile(Closing):
     """Whole lines, on the disk when :meth:`append` returns; one writer at a time.
 
     A kill at any byte leaves at most one line without its line feed. Opening the file repairs that:
@@ -124,17 +123,6 @@ class AppendOnlyFile:
     def close(self) -> None:
         """Close the file and give up the lock."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _sync_folder(folder: Path) -> None:

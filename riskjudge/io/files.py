@@ -1,4 +1,4 @@
-"""Opening text files that may be compressed, and replacing a file in one step."""
+"""Opening files that may be compressed, and replacing a file in one step."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import importlib
 import io
 import lzma
 import os
+import shutil
+import stat
+import tempfile
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from riskjudge.errors import InputError, OperationalError
 
@@ -26,16 +30,31 @@ _FORMATS: tuple[tuple[bytes, str, str | None], ...] = (
     (b"7z\xbc\xaf\x27\x1c", "7z", None),
     (b"Rar!", "rar", None),
 )
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Closing(ABC):
+    """A resource that a ``with`` block closes."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give the resource back."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 @contextmanager
-def open_text(path: str | Path) -> Iterator[IO[str]]:
-    """Open a UTF-8 text file, plain or compressed; the format is read off its first bytes.
+def open_binary(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file, plain or compressed; the compression is read off its first bytes.
 
     Raises
     ------
     InputError
-        If the file does not exist, ends in the middle of its compressed stream, is not UTF-8,
+        If the file does not exist, ends in the middle of its compressed stream, is UTF-16 text,
         or is compressed in a way that nothing here reads.
     OperationalError
         If the format needs a package that is not installed; the message is the command to run.
@@ -48,19 +67,32 @@ def open_text(path: str | Path) -> Iterator[IO[str]]:
         raise InputError(f"{path} is a folder, not a file") from None
     except OSError as error:
         raise OperationalError(f"{path} cannot be opened: {error.strerror}") from None
+    except ValueError:  # a NUL in the name
+        raise InputError(f"{str(path)!r} is no name of a file") from None
     # Damage shows only while the caller reads, so these errors come back out of the yield.
     try:
-        with raw, io.TextIOWrapper(_decompressed(raw, path), "utf-8-sig", newline="") as text:
-            yield text
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error.reason})") from None
+        with raw, _decompressed(raw, path) as file:
+            yield file
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
         raise InputError(f"{path}: the compressed file is damaged ({error})") from None
 
 
+@contextmanager
+def open_text(path: str | Path) -> Iterator[IO[str]]:
+    """Open a UTF-8 text file, plain or compressed; see :func:`open_binary`."""
+    try:
+        with open_binary(path) as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as text:
+            yield text
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error.reason})") from None
+
+
 def _decompressed(raw: IO[bytes], path: str | Path) -> IO[bytes]:
-    head = raw.read(8)
-    raw.seek(0)
+    head = raw.read(8) if raw.seekable() else b""
+    if head:
+        raw.seek(0)
+    if head.startswith(_UTF16):
+        raise InputError(f"{path}: not UTF-8 text but UTF-16; save it as UTF-8")
     for magic, name, module in _FORMATS:
         if head.startswith(magic):
             if module is None:
@@ -76,15 +108,71 @@ def _decompressed(raw: IO[bytes], path: str | Path) -> IO[bytes]:
     return raw
 
 
+def is_stream(path: str | Path) -> bool:
+    """Whether a name stands for a device or a pipe (``/dev/stdout``), which nothing can replace.
+
+    Examples
+    --------
+    >>> is_stream("/dev/null"), is_stream("gate.json")
+    (True, False)
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    # /dev/stdout may be a regular file that the shell has open: it is written, not replaced.
+    of_the_system = os.path.abspath(path).startswith(("/dev/", "/proc/"))
+    in_memory = os.path.abspath(path).startswith("/dev/shm/")
+    return not stat.S_ISDIR(mode) and (not stat.S_ISREG(mode) or (of_the_system and not in_memory))
+
+
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path` that takes its place if the block succeeds."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise OperationalError(f"{path} cannot be written: there is no folder {path.parent}")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Yield a temporary path; what the block writes there takes the place of `path` at its end.
+
+    Every file is written through here: it appears whole or not at all. A symbolic link stays, and
+    its target is replaced; a device or pipe is written to once the block has succeeded.
+
+    Raises
+    ------
+    InputError
+        If `path` is a folder.
+    OperationalError
+        If there is no such folder to write in, the disk is full or refuses the write. What was
+        there before is then as it was.
+    """
+    if is_stream(path):
+        with tempfile.TemporaryDirectory() as folder:
+            temporary = Path(folder, "output")
+            yield temporary
+            with _disk_errors(path), open(path, "ab") as stream, open(temporary, "rb") as file:
+                shutil.copyfileobj(file, stream)
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError(f"{path} is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise OperationalError(f"{path} cannot be written: there is no folder {target.parent}")
+    temporary = target.with_name(f".{target.name[:200]}.{os.getpid()}.tmp")
     try:
-        yield temporary
-        os.replace(temporary, path)
+        with _disk_errors(path):
+            yield temporary
+            if target.exists():
+                shutil.copymode(target, temporary)
+            os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _disk_errors(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OperationalError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a UTF-8 text file, whole or not at all; see :func:`replacing`."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from riskjudge.data.verdict import AbstainReason, Winner
 from riskjudge.errors import InputError
-from riskjudge.io.files import open_text
+from riskjudge.io.jsonl import read_objects
 
 Label = bool | Winner
 
@@ -156,7 +156,7 @@ def read_items(path: str | Path) -> list[Item]:
         Naming the line: broken JSON, a missing field, a label of the wrong kind, a repeated id.
     """
     items: dict[str, Item] = {}
-    for number, record in _records(path):
+    for number, record in read_objects(path):
         try:
             item = _item(record)
         except InputError as error:
@@ -169,20 +169,7 @@ def read_items(path: str | Path) -> list[Item]:
     return list(items.values())
 
 
-def _records(path: str | Path) -> Iterator[tuple[int, Any]]:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield number, json.loads(line, parse_constant=lambda _: None)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{path}, line {number}: not JSON ({error})") from None
-
-
-def _item(record: Any) -> Item:
-    if not isinstance(record, dict):
-        raise InputError("an item is a JSON object")
+def _item(record: dict[str, Any]) -> Item:
     record = _spelled_out(record)
     if "responses" in record:
         responses = record["responses"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from riskjudge.data.verdict import Winner
 from riskjudge.errors import InputError
+from riskjudge.io.jsonl import read_document
 from riskjudge.items.item import Item
 
 MAIN_SUBSETS = (
@@ -56,12 +56,7 @@ def _dataset_folder(folder: Path) -> Path:
 
 def _read_subset(root: Path, subset: str) -> list[Item]:
     path = root / subset / "dataset.json"
-    try:
-        records = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error})") from None
+    records = read_document(path)
     if not isinstance(records, list):
         raise InputError(f"{path}: a list of pairs is expected")
     return [_item(path, subset, index, record) for index, record in enumerate(records)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from riskjudge.errors import InputError
-from riskjudge.io.files import open_text
+from riskjudge.io.jsonl import json_lines, parse_object, read_document, read_objects
 from riskjudge.items.item import Item, read_items
 
 EVOUNA_SYSTEMS = ("fid", "gpt35", "chatgpt", "gpt4", "newbing")
@@ -68,11 +67,7 @@ def read_evouna(path: str | Path, systems: Sequence[str] = EVOUNA_SYSTEMS) -> li
     ----------
     .. [1] C. Wang et al., "Evaluating Open-QA Evaluation", NeurIPS 2023, arXiv:2305.12421.
     """
-    with open_text(path) as text:
-        try:
-            records = json.load(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}: not JSON ({error})") from None
+    records = read_document(path)
     if not isinstance(records, list):
         raise InputError(f"{path}: an EVOUNA file is a JSON list")
     items = []
@@ -112,44 +107,31 @@ def read_nq_open(path: str | Path, candidates: str | Path | None = None) -> list
     """
     answers: Mapping[str, Any] = {}
     if candidates is not None:
-        with open_text(candidates) as text:
-            try:
-                answers = json.load(text)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{candidates}: not JSON ({error})") from None
+        answers = read_document(candidates)
         if not isinstance(answers, Mapping):
             raise InputError(f"{candidates}: a JSON object from question to answer is needed")
     items = []
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-                question, gold = record["question"], record["answer"]
-            except (ValueError, KeyError, TypeError, RecursionError):
-                raise InputError(
-                    f"{path}, line {number}: not a JSON object with `question` and `answer`"
-                ) from None
-            if not isinstance(gold, list):
-                raise InputError(f"{path}, line {number}: `answer` is a list of texts")
-            references = tuple(str(text) for text in gold)
-            response = str(answers.get(question) or "")
-            items.append(Item(f"nq-{number}", str(question), (response,), references=references))
+    for number, record in read_objects(path):
+        question, gold = record.get("question"), record.get("answer")
+        if not isinstance(question, str) or not isinstance(gold, list):
+            raise InputError(
+                f"{path}, line {number}: a `question` (a text) and an `answer` (a list of texts) are "
+                "needed"
+            )
+        references = tuple(str(text) for text in gold)
+        response = str(answers.get(question) or "")
+        items.append(Item(f"nq-{number}", question, (response,), references=references))
     return items
 
 
 def _form(path: str | Path) -> str:
-    with open_text(path) as lines:
-        first = next((line for line in lines if line.strip()), "")
-    if first.lstrip().startswith("["):
+    _, first = next(json_lines(path), (0, b""))
+    if first.lstrip().startswith(b"["):
         return "evouna"
     try:
-        record = json.loads(first)
-    except ValueError:
+        return "nq-open" if parse_object(first).keys() == {"question", "answer"} else "items"
+    except InputError:
         return "items"
-    nq_open = isinstance(record, dict) and set(record) == {"question", "answer"}
-    return "nq-open" if nq_open else "items"
 
 
 def _judged(value: Any, path: str | Path, place: int) -> bool | None:

@@ -7,11 +7,12 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from riskjudge.data.verdict import ItemStatus
 from riskjudge.errors import InputError
 from riskjudge.io.files import replacing
+from riskjudge.io.jsonl import json_lines, parse_object
 from riskjudge.ledger.records import from_record, to_record
 from riskjudge.ledger.rows import Row
 
@@ -66,7 +67,7 @@ def read_ledger(path: str | Path, on_error: Literal["stop", "skip"] = "stop") ->
         If the file is missing, or at the first damaged line under ``"stop"``.
     """
     settled, damaged = Settled(), []
-    for number, line in _lines(path):
+    for number, line in json_lines(path):
         try:
             settled.add(parse_line(line))
         except InputError as error:
@@ -88,7 +89,7 @@ def stream_ledger(path: str | Path) -> Iterator[Row]:
     """
     # Line of the row that stands for an id; negative while that row is a failure.
     standing: dict[str, int] = {}
-    for number, line in _lines(path):
+    for number, line in json_lines(path):
         try:
             row = parse_line(line)
             if standing.get(row.id, -1) > 0:
@@ -96,41 +97,20 @@ def stream_ledger(path: str | Path) -> Iterator[Row]:
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from None
         standing[row.id] = -number if row.status is ItemStatus.SCORE_FAILED else number
-    for number, line in _lines(path):
+    for number, line in json_lines(path):
         row = parse_line(line)
         if abs(standing[row.id]) == number:
             yield row
 
 
-def _lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, line
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder, not a ledger") from None
-
-
 def parse_line(line: bytes) -> Row:
     """One stored line as a row; `InputError` says what is wrong with it."""
     try:
-        record = json.loads(line, parse_constant=lambda _: None, object_pairs_hook=_no_twice)
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as error:
-        torn = "" if line.endswith(b"\n") else "; the write was cut short"
-        raise InputError(f"not a JSON row ({error}){torn}") from None
+        record = parse_object(line)
+    except InputError as error:
+        torn = "" if line.endswith((b"\n", b"\r")) else "; the write was cut short"
+        raise InputError(f"{error}{torn}") from None
     return from_record(record)
-
-
-def _no_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    record = dict(pairs)
-    if len(record) != len(pairs):
-        raise InputError("a field occurs twice in one JSON object")
-    return record
 
 
 def format_line(row: Row) -> bytes:

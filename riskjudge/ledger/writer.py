@@ -8,16 +8,15 @@ writing repairs that (:mod:`riskjudge.io.append_only`), and readers name it.
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from riskjudge.data.verdict import ItemStatus
 from riskjudge.io.append_only import AppendOnlyFile
+from riskjudge.io.files import Closing
 from riskjudge.ledger.jsonl import Settled, format_line, read_ledger
 from riskjudge.ledger.rows import Row
 
 
-class LedgerWriter:
+class LedgerWriter(Closing):
     """Append rows to a JSONL ledger; one writer at a time.
 
     Opening an existing file reads it, repairs a torn last line (`repaired` says what was done) and
@@ -74,14 +73,3 @@ class LedgerWriter:
     def close(self) -> None:
         """Close the file and give up the lock."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

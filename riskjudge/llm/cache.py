@@ -8,11 +8,11 @@ import threading
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from riskjudge.data.verdict import Failure
 from riskjudge.errors import InputError, OperationalError
+from riskjudge.io.files import Closing
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS failures (
 """
 
 
-class ReplyCache:
+class ReplyCache(Closing):
     """A SQLite file of requests and replies, keyed by a hash of the whole request.
 
     Replies that could be read are in the table ``replies`` and are served again; whatever failed
@@ -91,17 +91,6 @@ class ReplyCache:
         """Close the file."""
         with self._lock:
             self._db.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _text(request: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from riskjudge.errors import InputError
 from riskjudge.io.files import open_text
+from riskjudge.io.jsonl import read_objects
 
 PARAGRAPH_WORDS = 120
 """Paragraphs of a text file are joined up to this many words; a longer one stays whole."""
@@ -108,22 +109,12 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _jsonl(path: Path, name: str) -> Iterator[tuple[str, Document]]:
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            where = f"{path}, line {number}"
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{where}: not JSON ({error})") from None
-            yield where, _document(record, f"{name}#{number}", where)
+    for number, record in read_objects(path):
+        where = f"{path}, line {number}"
+        yield where, _document(record, f"{name}#{number}", where)
 
 
-def _document(record: Any, default_url: str, where: str) -> Document:
-    if not isinstance(record, dict):
-        raise InputError(f"{where}: a passage is a JSON object with a `text`")
-
+def _document(record: dict[str, Any], default_url: str, where: str) -> Document:
     def field(*names: str) -> str:
         for name in names:
             value = record.get(name)

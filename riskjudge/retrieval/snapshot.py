@@ -18,13 +18,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError
 from riskjudge.io.append_only import AppendOnlyFile
-from riskjudge.io.files import open_text
+from riskjudge.io.files import Closing
+from riskjudge.io.jsonl import json_lines, parse_object
 from riskjudge.retrieval.passage import Passage, RetrievalError, Retriever, check_search
 
 
@@ -97,24 +97,19 @@ def read_snapshot(path: str | Path) -> Snapshot:
     """
     searches: dict[str, Search] = {}
     digest = hashlib.sha256()
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                found = _search(json.loads(line))
-                if found.query in searches:
-                    raise InputError(f"duplicate query {found.query!r}")
-            except InputError as error:
-                raise InputError(f"{path}, line {number}: {error}") from None
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{path}, line {number}: not JSON ({error})") from None
-            searches[found.query] = found
-            digest.update(line.strip().encode() + b"\n")
+    for number, line in json_lines(path):
+        try:
+            found = _search(parse_object(line))
+            if found.query in searches:
+                raise InputError(f"duplicate query {found.query!r}")
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from None
+        searches[found.query] = found
+        digest.update(line.strip() + b"\n")
     return Snapshot(Path(path).name, searches, digest.hexdigest())
 
 
-class Recorder:
+class Recorder(Closing):
     """A source whose answers are kept in a snapshot file as they come.
 
     A query that the file already answers is replayed from it, so a recording that was interrupted
@@ -213,17 +208,6 @@ class Recorder:
     def close(self) -> None:
         """Close the file and give up the lock."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _record(search: Search) -> dict[str, Any]:
