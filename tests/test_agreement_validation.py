@@ -104,7 +104,7 @@ def test_several_humans_and_one_that_labelled_nothing():
     assert report.raters == ("judge", "h1", "h2")
     assert report.n == 3
     assert report.left_out == 2  # d has no judge, e no human
-    assert report.percent_agreement.value == pytest.approx((1 + 1 + 1 / 3) / 3)
+    assert report.percent_agreement.value == pytest.approx((1 + 1 + 1 / 2) / 3)
 
 
 def test_bad_input_is_named():

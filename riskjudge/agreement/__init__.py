@@ -9,9 +9,9 @@ from riskjudge.agreement.coefficients import (
     krippendorff_alpha,
     percent_agreement,
 )
+from riskjudge.agreement.labels import Level
 from riskjudge.agreement.position import PositionConsistency, position_consistency
 from riskjudge.agreement.promotion import Floors, Promotion, PromotionState, promote
-from riskjudge.agreement.ratings import Level
 from riskjudge.agreement.report import AgreementReport, Estimate, Reliability
 from riskjudge.agreement.validation import rater_agreement, validate_judge
 

@@ -29,16 +29,17 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from riskjudge._typing import FloatArray
 from riskjudge.agreement import disagreement as formulas
 from riskjudge.agreement.disagreement import Disagreement
-from riskjudge.agreement.ratings import Level, Ratings, Table
+from riskjudge.agreement.labels import Level
+from riskjudge.agreement.ratings import Ratings, Table
 from riskjudge.errors import InputError
 
 
@@ -100,7 +101,9 @@ def percent_agreement(table: Table) -> float | None:
     return _point(Coefficient.PERCENT_AGREEMENT, table, Level.NOMINAL)
 
 
-def cohen_kappa(table: Table, level: str = "nominal") -> float | None:
+def cohen_kappa(
+    table: Table, level: str = "nominal", categories: Sequence[Any] | None = None
+) -> float | None:
     """Cohen's kappa of two raters, over the units that both labelled.
 
     Parameters
@@ -110,6 +113,9 @@ def cohen_kappa(table: Table, level: str = "nominal") -> float | None:
     level : {"nominal", "ordinal", "interval", "ratio"}
         Above nominal, kappa is weighted by squared distance: between the positions of the labels
         that occur (ordinal), the labels themselves (interval), or relative to their sum (ratio).
+    categories : sequence, optional
+        The whole scale in ascending order. The positions of ordinal labels are those on it, and a
+        label that is not on it is refused.
 
     Returns
     -------
@@ -120,7 +126,7 @@ def cohen_kappa(table: Table, level: str = "nominal") -> float | None:
     >>> round(cohen_kappa([["yes", "yes"], ["yes", "no"], ["no", "no"], ["no", "no"]]), 6)
     0.5
     """
-    return _point(Coefficient.KAPPA, table, Level.of(level))
+    return _point(Coefficient.KAPPA, table, Level.of(level), categories)
 
 
 def fleiss_kappa(table: Table) -> float | None:
@@ -157,18 +163,31 @@ def krippendorff_alpha(table: Table, level: str = "nominal") -> float | None:
     return _point(Coefficient.ALPHA, table, Level.of(level))
 
 
-def gwet_ac1(table: Table) -> float | None:
+def gwet_ac1(table: Table, categories: Sequence[Any] | None = None) -> float | None:
     """Gwet's AC1 of nominal labels; stays meaningful when nearly all labels are the same.
 
     Units with a single label count towards the prevalence of the labels, not towards agreement
-    ([4]_, 2014). The number of categories is the number of labels that occur.
+    ([4]_, 2014).
+
+    Parameters
+    ----------
+    table : DataFrame or array_like, shape (units, raters)
+        Labels; None or NaN where a rater gave none.
+    categories : sequence, optional
+        All labels that a rater could have given; by default those that occur. The more there are,
+        the less often raters agree by chance.
+
+    Returns
+    -------
+    float in [-1, 1], or None where it is UNDEFINED.
 
     Examples
     --------
-    >>> round(gwet_ac1([[1, 1], [1, 1], [1, 1], [1, 0]]), 6)
-    0.68
+    >>> table = [[1, 1], [1, 1], [1, 1], [1, 0]]
+    >>> round(gwet_ac1(table), 6), round(gwet_ac1(table, categories=[0, 1, 2]), 6)
+    (0.68, 0.719298)
     """
-    return _point(Coefficient.AC1, table, Level.NOMINAL)
+    return _point(Coefficient.AC1, table, Level.NOMINAL, categories)
 
 
 def why_undefined(
@@ -177,7 +196,7 @@ def why_undefined(
     """Reason why a coefficient has no value on these ratings, or None if it has one."""
     raters = len(ratings.raters)
     pairable = ratings.patterns[ratings.pairable]
-    n = int(ratings.counts[ratings.pairable].sum())
+    n = round(ratings.counts[ratings.pairable].sum())
     if raters < 2:
         return Undefined.EMPTY
     if n == 0:
@@ -219,8 +238,13 @@ _DISAGREEMENT: dict[Coefficient, Callable[[Ratings, FloatArray, Level], Disagree
 }
 
 
-def _point(coefficient: Coefficient, table: Table, level: Level) -> float | None:
-    ratings = Ratings.from_table(table, level)
+def _point(
+    coefficient: Coefficient,
+    table: Table,
+    level: Level,
+    categories: Sequence[Any] | None = None,
+) -> float | None:
+    ratings = Ratings.from_table(table, level, categories)
     if why_undefined(coefficient, ratings, level) is not None:
         return None
     weights = ratings.counts[None, :].astype(np.float64)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from riskjudge._typing import FloatArray
-from riskjudge.agreement.ratings import Level, Ratings
+from riskjudge.agreement.labels import Level
+from riskjudge.agreement.ratings import Ratings
 
 
 class Disagreement(NamedTuple):
@@ -137,7 +138,9 @@ def _pool(ratings: Ratings, weights: FloatArray, rater: int | None = None) -> Fl
 
 
 def _positions(ratings: Ratings) -> FloatArray:
-    """Position of each value among those that occur on pairable units, shape (V,)."""
+    """Position of each value, shape (V,): as declared, or among those on pairable units."""
+    if ratings.declared:
+        return np.arange(len(ratings.values), dtype=np.float64)
     used = np.unique(ratings.patterns[ratings.pairable])
     return np.asarray(np.searchsorted(used, np.arange(len(ratings.values))), dtype=np.float64)
 

@@ -35,7 +35,8 @@ from scipy import sparse, special
 from riskjudge._typing import FloatArray, IntArray
 from riskjudge.agreement.coefficients import Coefficient, disagreement
 from riskjudge.agreement.disagreement import within_unit
-from riskjudge.agreement.ratings import Level, Ratings
+from riskjudge.agreement.labels import Level
+from riskjudge.agreement.ratings import Ratings
 
 _CELLS = 1 << 22
 """Replicates are drawn in chunks of about this many numbers (32 MB)."""
@@ -46,6 +47,7 @@ def estimate(
     ratings: Ratings,
     level: Level,
     *,
+    rater: int | None = None,
     groups: IntArray | None = None,
     confidence: float = 0.95,
     replicates: int = 2000,
@@ -55,6 +57,8 @@ def estimate(
 
     Parameters
     ----------
+    rater : int, optional
+        Measure this rater against the others; by default all are one pool.
     groups : ndarray of int, shape (N,), optional
         Group of each labelled unit, numbered from 0. Without it, units are independent.
 
@@ -62,24 +66,26 @@ def estimate(
     -----
     All coefficients are computed on the same replicates.
     """
-    observed = ratings.counts[None, :].astype(np.float64)
-    disagrees = (within_unit(ratings, ratings.values, Level.NOMINAL) > 0).astype(np.float64)
+    seen, spread = (ratings, None) if rater is None else ratings.against(rater)
+    observed = seen.counts[None, :].astype(np.float64)
+    disagrees = (within_unit(seen, seen.values, Level.NOMINAL) > 0).astype(np.float64)
     draws: dict[Coefficient, list[FloatArray]] = {name: [] for name in coefficients}
     shares = []
-    for weights in _replicates(ratings, groups, replicates, rng):
-        shares.append((weights @ disagrees) / np.maximum(weights @ ratings.pairable, 1))
+    for drawn in _replicates(ratings, groups, replicates, rng):
+        weights = drawn if spread is None else np.asarray(drawn @ spread)
+        shares.append((weights @ disagrees) / np.maximum(weights @ seen.pairable, 1))
         for name in coefficients:
-            draws[name].append(disagreement(name, ratings, weights, level).coefficient)
+            draws[name].append(disagreement(name, seen, weights, level).coefficient)
 
-    n = int((observed @ ratings.pairable)[0])
+    n = round((observed @ seen.pairable)[0])
     share = float((observed @ disagrees)[0]) / n
     units = float(n)
     if groups is not None:
         units = _effective_units(share, n, np.concatenate(shares), int(groups.max()) + 1)
     result = {}
     for name in coefficients:
-        value = float(disagreement(name, ratings, observed, level).coefficient[0])
-        chance = float(disagreement(name, ratings, observed, Level.NOMINAL).by_chance[0])
+        value = float(disagreement(name, seen, observed, level).coefficient[0])
+        chance = float(disagreement(name, seen, observed, Level.NOMINAL).by_chance[0])
         exact = _exact_ends(value, share * units, units, chance, confidence)
         bootstrap = _percentiles(np.concatenate(draws[name]), confidence)
         ends = [value, *exact, *bootstrap]

@@ -123,7 +123,8 @@ def promote(
     Parameters
     ----------
     report : AgreementReport
-        Agreement of the judge with humans, from `validate_judge`.
+        Agreement of the judge with humans, from `validate_judge` (or, of two raters, from
+        `rater_agreement`).
     position : PositionConsistency, optional
         Outcomes of two-order trials, for a pairwise judge. Needed if there is a floor on it.
     floors : Floors
@@ -156,6 +157,11 @@ def promote(
     alpha 0.667 0.84 True
     position_consistency 0.85 0.824 False
     """
+    if report.judge is None and len(report.raters) > 2:
+        raise InputError(
+            "a judge is promoted on its agreement with the humans, not on that of all raters with "
+            "one another: validate_judge measures it"
+        )
     agreement = report.estimate(floors.coefficient)
     checks = [
         FloorCheck("n", floors.n, report.n),

@@ -7,10 +7,8 @@ are a hundred units or a million; a bootstrap over units is a multinomial draw o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from riskjudge._typing import FloatArray, IntArray
+from riskjudge.agreement.labels import Level, bare, declared_keys, label_key, plain_label
 from riskjudge.errors import InputError
 
 Labels = Mapping[Any, Any] | pd.Series
@@ -26,23 +25,6 @@ Labels = Mapping[Any, Any] | pd.Series
 
 Table = pd.DataFrame | ArrayLike
 """Units in rows, raters in columns; None or NaN where a rater gave no label."""
-
-
-class Level(StrEnum):
-    """What the labels mean: names only, an order, differences, or ratios."""
-
-    NOMINAL = "nominal"
-    ORDINAL = "ordinal"
-    INTERVAL = "interval"
-    RATIO = "ratio"
-
-    @classmethod
-    def of(cls, level: str) -> Self:
-        """Return the level of that name, or say which there are."""
-        try:
-            return cls(level)
-        except ValueError:
-            raise InputError(f"level must be one of {', '.join(cls)}, got {level!r}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +36,7 @@ class Ratings:
     patterns : ndarray of int, shape (P, R)
         Code of the label by each of R raters, -1 where there is none. Every pattern holds a label.
     counts : ndarray of int, shape (P,)
-        Units that show the pattern.
+        Units that show the pattern; shares of units, floats, in :meth:`against`.
     unit_pattern : ndarray of int, shape (N,)
         Pattern of each unit that has a label.
     units : pandas.Index, length N
@@ -65,15 +47,21 @@ class Ratings:
         Names of the R raters that gave any label.
     unlabelled : int
         Units without any label.
+    declared : bool
+        Whether the categories were declared; else they are the labels that occur.
+    merged : tuple of tuple of str
+        Spellings that were read as one category: they differ in case or spaces only.
     """
 
     patterns: IntArray
-    counts: IntArray
+    counts: IntArray | FloatArray
     unit_pattern: IntArray
     units: pd.Index
     values: FloatArray
     raters: tuple[str, ...]
     unlabelled: int
+    declared: bool = False
+    merged: tuple[tuple[str, ...], ...] = ()
 
     @property
     def labels_per_unit(self) -> IntArray:
@@ -92,34 +80,82 @@ class Ratings:
         entries = (np.ones(len(pattern)), (pattern, codes[pattern, column]))
         return sparse.csr_array(entries, shape=(len(codes), len(self.values)))
 
+    def against(self, rater: int = 0) -> tuple[Self, sparse.csr_array]:
+        """One rater against the others: each unit's label beside one of the others', at random.
+
+        Returns
+        -------
+        Ratings
+            The distinct pairs of labels, with the (fractional) number of units that show each.
+        csr_array of float, shape (P, Q)
+            Share of each pair in each pattern; a unit with m other labels has m pairs of 1/m.
+        """
+        own = self.patterns[:, [rater]]
+        others = np.delete(self.patterns, rater, axis=1)
+        pattern, column = np.nonzero((own >= 0) & (others >= 0))
+        pairs = np.column_stack([own[pattern, 0], others[pattern, column]])
+        distinct, position = _distinct_rows(pairs.astype(np.int64))
+        share = 1.0 / np.bincount(pattern, minlength=len(own))[pattern]
+        shape = (len(own), len(distinct))
+        spread = sparse.csr_array((share, (pattern, position)), shape=shape)
+        names = (self.raters[rater], "others") if self.raters else ()
+        seen = replace(
+            self, patterns=distinct, counts=np.asarray(self.counts @ spread), raters=names
+        )
+        return seen, spread
+
     @classmethod
-    def from_table(cls, table: Table, level: Level) -> Ratings:
+    def from_table(
+        cls, table: Table, level: Level, categories: Sequence[Any] | None = None
+    ) -> Self:
         """Read a units x raters table.
+
+        Texts that differ in case or in spaces around and between words are one label, and a text
+        without anything in it is none.
+
+        Parameters
+        ----------
+        table : DataFrame or array_like, shape (units, raters)
+        level : Level
+        categories : sequence, optional
+            All labels that a rater may give, in ascending order.
 
         Raises
         ------
         InputError
-            For a duplicate id, or a label that the level does not admit; the message names the
-            unit, the rater and the label.
+            For a duplicate id, or a label that the level or the categories do not admit; the
+            message names the unit, the rater and the label.
         """
         frame = table if isinstance(table, pd.DataFrame) else _frame(table)
         check_ids(frame.index, "the table")
-        frame = frame.loc[:, frame.notna().any().to_numpy()]
-        raters = tuple(str(name) for name in frame.columns)
         labels = frame.to_numpy(dtype=object)
-        first_codes, found = pd.factorize(labels.ravel(), use_na_sentinel=True)
-        plain = _plain_labels(found, first_codes, frame.index, raters, level)
-        domain = sorted(set(plain))
-        code_of = {label: code for code, label in enumerate(domain)}
+        try:
+            first_codes, found = pd.factorize(labels.ravel(), use_na_sentinel=True)
+        except TypeError:
+            raise InputError("a label must be true/false, a finite number or text") from None
+        raters = tuple(str(name) for name in frame.columns)
+        plain = [plain_label(label) for label in found]
+        _check_labels(plain, first_codes, frame.index, raters, level, categories is not None)
+        keys = [label_key(label) for label in plain]
+        known = set(keys) - {None}
+        domain = sorted(known) if categories is None else declared_keys(categories, known, level)
+        code_of = {key: code for code, key in enumerate(domain)} | {None: -1}
+        for code, key in enumerate(keys):
+            if key not in code_of:
+                allowed = ", ".join(map(str, categories or ()))
+                said = _where(code, plain[code], first_codes, frame.index, raters)
+                raise InputError(f"{said} is not one of the categories {allowed}")
         # The sentinel -1 of a missing label picks the last entry, which is -1 again.
-        recode = np.array([*(code_of[label] for label in plain), -1], dtype=np.int64)
+        recode = np.array([*(code_of[key] for key in keys), -1], dtype=np.int64)
         codes = recode[first_codes].reshape(labels.shape)
 
+        rated = (codes >= 0).any(axis=0)
+        codes, raters = codes[:, rated], tuple(np.array(raters, dtype=object)[rated])
         labelled = np.asarray((codes >= 0).any(axis=1))
         units, codes = frame.index[labelled], codes[labelled]
         patterns, unit_pattern = _distinct_rows(codes)
-        nominal = level is Level.NOMINAL
-        values = np.arange(len(domain)) if nominal else np.asarray(domain)
+        places = level is Level.NOMINAL or any(isinstance(key, str) for key in domain)
+        values = np.arange(len(domain)) if places else np.asarray(domain)
         return cls(
             patterns=patterns,
             counts=np.bincount(unit_pattern, minlength=len(patterns)),
@@ -128,6 +164,8 @@ class Ratings:
             values=values.astype(np.float64),
             raters=raters,
             unlabelled=int(np.count_nonzero(~labelled)),
+            declared=categories is not None,
+            merged=_merged(plain, keys),
         )
 
 
@@ -161,44 +199,66 @@ def check_ids(ids: pd.Index, where: str) -> None:
         raise InputError(f"{where}: row {row} has no id")
     repeated = ids.duplicated()
     if repeated.any():
-        raise InputError(f"{where}: id {_bare(ids[repeated][0])!r} occurs more than once")
+        raise InputError(f"{where}: id {bare(ids[repeated][0])!r} occurs more than once")
 
 
-def _plain_labels(
-    found: NDArray[np.object_],
+def _where(
+    code: int,
+    label: Any,
+    codes: NDArray[np.intp],
+    units: pd.Index,
+    raters: Sequence[str],
+) -> str:
+    """The first place at which a distinct label stands."""
+    unit, rater = divmod(int(np.argmax(codes == code)), len(raters))
+    return f"label {label!r} by {raters[rater]} of unit {bare(units[unit])!r}"
+
+
+def _check_labels(
+    plain: Sequence[Any],
     codes: NDArray[np.intp],
     units: pd.Index,
     raters: Sequence[str],
     level: Level,
-) -> list[Any]:
-    """Distinct labels as plain numbers or strings, each checked against the level."""
-
-    def where(code: int) -> str:
-        unit, rater = divmod(int(np.argmax(codes == code)), len(raters))
-        return f"label {_bare(found[code])!r} by {raters[rater]} of unit {_bare(units[unit])!r}"
-
-    plain = [_bare(label) for label in found]
+    ordered: bool,
+) -> None:
+    """Refuse a distinct label that the level does not admit, and name it."""
     text: int | None = None
     number: int | None = None
     for code, label in enumerate(plain):
+        if label is None:
+            continue
+        where = f"{_where(code, label, codes, units, raters)}:"
         if isinstance(label, str):
             text = code if text is None else text
-            if level is not Level.NOMINAL:
-                raise InputError(f"{where(code)}: a label at the {level} level must be a number")
-        elif isinstance(label, (bool, int, float)) and math.isfinite(label):
+            if level is not Level.NOMINAL and not (ordered and level is Level.ORDINAL):
+                right = "a number"
+                if level is Level.ORDINAL:
+                    right += ", or the categories are declared in their order"
+                raise InputError(f"{where} a label at the {level} level must be {right}")
+        elif isinstance(label, (bool, int, float)) and _is_finite(label):
             number = code if number is None else number
             if level is Level.RATIO and label < 0:
-                raise InputError(f"{where(code)}: a label at the ratio level is not negative")
+                raise InputError(f"{where} a label at the ratio level is not negative")
         else:
-            raise InputError(f"{where(code)}: must be true/false, a finite number or text")
+            raise InputError(f"{where} must be true/false, a finite number or text")
     if text is not None and number is not None:
         # '1' and 1 would never agree: a silent kappa of zero.
-        raise InputError(f"labels mix text and numbers: {where(text)}, but {where(number)}")
-    return plain
+        first, second = (_where(c, plain[c], codes, units, raters) for c in (text, number))
+        raise InputError(f"labels mix text and numbers: {first}, but {second}")
 
 
-def _bare(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def _is_finite(label: float) -> bool:
+    # A comparison, because a whole number may be too large for a float.
+    return -1e300 <= label <= 1e300
+
+
+def _merged(plain: Sequence[Any], keys: Sequence[Any]) -> tuple[tuple[str, ...], ...]:
+    spellings: dict[Any, set[str]] = {}
+    for label, key in zip(plain, keys, strict=True):
+        if isinstance(label, str):
+            spellings.setdefault(key, set()).add(label)
+    return tuple(tuple(sorted(said)) for said in spellings.values() if len(said) > 1)
 
 
 def _distinct_rows(codes: IntArray) -> tuple[IntArray, IntArray]:

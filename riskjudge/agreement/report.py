@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
 from riskjudge.agreement.coefficients import Coefficient, Undefined
-from riskjudge.agreement.ratings import Level
+from riskjudge.agreement.labels import Level
 
 GOOD = 0.8
 """Agreement from here on is good."""
@@ -70,7 +71,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class AgreementReport:
-    """Agreement of two or more raters.
+    """Agreement of a judge with humans, or of raters with one another.
 
     Attributes
     ----------
@@ -78,12 +79,21 @@ class AgreementReport:
         Level of measurement of kappa and alpha.
     raters : tuple of str
         Raters that gave any label.
+    judge : str or None
+        The rater that is measured against the others; None where all raters are one pool.
     n : int
         Units with labels by two raters or more; every figure rests on these.
     need : int
         Units that were asked for. With fewer, every coefficient is UNDEFINED.
     left_out : int
-        Units without the labels it takes.
+        Units without the labels it takes, for no reason that is known.
+    abstained, failed : mapping of str to int
+        Units with a human label on which the judge is known to have abstained or failed, by reason.
+        They are evidence about its coverage and not about its agreement.
+    undecided : int
+        Likewise, units on which it found no preference.
+    merged : tuple of tuple of str
+        Spellings that were read as one label: they differ in case or spaces only.
     groups : int or None
         Groups of dependent units, or None if units count as independent.
     confidence : float
@@ -96,9 +106,14 @@ class AgreementReport:
 
     level: Level
     raters: tuple[str, ...]
+    judge: str | None
     n: int
     need: int
     left_out: int
+    abstained: Mapping[str, int]
+    undecided: int
+    failed: Mapping[str, int]
+    merged: tuple[tuple[str, ...], ...]
     groups: int | None
     confidence: float
     replicates: int
@@ -128,9 +143,14 @@ class AgreementReport:
         return {
             "level": self.level,
             "raters": list(self.raters),
+            "judge": self.judge,
             "n": self.n,
             "need": self.need,
             "left_out": self.left_out,
+            "abstained": dict(self.abstained),
+            "undecided": self.undecided,
+            "failed": dict(self.failed),
+            "merged": [list(spellings) for spellings in self.merged],
             "groups": self.groups,
             "confidence": self.confidence,
             "replicates": self.replicates,

@@ -1,10 +1,18 @@
 """May a judge be trusted as a rater? Its agreement with human labels, with intervals.
 
+With several humans, the judge is measured against *a human at random*: a unit with m human labels
+counts as m pairs of the judge's label and one human's, each with the weight 1/m. In one pool, humans
+who agree with one another would carry a judge that agrees with nobody. How far humans agree among
+themselves, :func:`rater_agreement` of their labels alone, says how much may be asked of a judge.
+
 The coefficients, what they mean and where they come from: :mod:`riskjudge.agreement.coefficients`.
 The intervals: :mod:`riskjudge.agreement.intervals`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,16 +20,12 @@ import pandas as pd
 from riskjudge._typing import IntArray
 from riskjudge.agreement.coefficients import Coefficient, Undefined, why_undefined
 from riskjudge.agreement.intervals import estimate
-from riskjudge.agreement.ratings import (
-    Labels,
-    Level,
-    Ratings,
-    Table,
-    as_series,
-    check_ids,
-)
+from riskjudge.agreement.labels import Level, plain_label
+from riskjudge.agreement.ratings import Labels, Ratings, Table, as_series, check_ids
 from riskjudge.agreement.report import AgreementReport, Estimate
 from riskjudge.binomial import check_level
+from riskjudge.data.trace import ABSENCES
+from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
 from riskjudge.errors import InputError
 
 
@@ -30,6 +34,8 @@ def validate_judge(
     human: Labels | pd.DataFrame,
     *,
     level: str = "nominal",
+    categories: Sequence[Any] | None = None,
+    reasons: Labels | None = None,
     groups: Labels | None = None,
     min_n: int = 1,
     confidence: float = 0.95,
@@ -47,6 +53,11 @@ def validate_judge(
         Human labels, of the same kind.
     level : {"nominal", "ordinal", "interval", "ratio"}
         What the labels mean. Kappa is weighted above nominal; Fleiss' kappa and AC1 are nominal.
+    categories : sequence, optional
+        All labels that a rater could have given, in ascending order; by default those that occur.
+        AC1's chance and the positions of ordinal labels depend on it, and text may be ordinal.
+    reasons : mapping or Series, optional
+        Why the judge gave no label: one of :data:`riskjudge.data.trace.ABSENCES`.
     groups : mapping or Series, optional
         Group of each unit, where units of a group depend on each other (answers to one question).
         The intervals then resample whole groups.
@@ -62,14 +73,14 @@ def validate_judge(
     Returns
     -------
     AgreementReport
-        On the units that have the judge's label and at least one human's. Its `verdict` reads the
-        lower end of alpha's interval, its `point_verdict` alpha itself.
+        The judge against the humans, on the units that have its label and at least one human's. The
+        `verdict` reads the lower end of alpha's interval, the `point_verdict` alpha itself.
 
     Raises
     ------
     InputError
-        If labels come without ids, an id occurs twice, a label does not fit the level, text and
-        numbers are mixed, or a unit has no group.
+        If labels come without ids, an id occurs twice, a label does not fit the level or the
+        categories, text and numbers are mixed, or a unit has no group.
 
     Examples
     --------
@@ -90,12 +101,17 @@ def validate_judge(
     else:
         humans = as_series(human, "human").to_frame()
     both = pd.concat([judged.astype(object), humans.astype(object)], axis=1, join="outer")
-    usable = both.iloc[:, 0].notna() & both.iloc[:, 1:].notna().any(axis=1)
-    ratings = Ratings.from_table(both[usable], Level.of(level))
+    judge_gave = _given(both.iloc[:, 0])
+    human_gave = both.iloc[:, 1:].apply(_given).any(axis=1)
+    usable = judge_gave & human_gave
+    ratings = Ratings.from_table(both[usable], Level.of(level), categories)
+    absent = _absences(reasons, both.index[human_gave & ~judge_gave])
     return _report(
         ratings,
-        reason=None if usable.any() else _why_none(judged, humans),
-        left_out=len(both) - int(usable.sum()),
+        judge=str(judged.name),
+        reason=None if usable.any() else _why_none(judge_gave, human_gave),
+        left_out=len(both) - int(usable.sum()) - sum(absent.values()),
+        absent=absent,
         level=Level.of(level),
         groups=groups,
         min_n=min_n,
@@ -109,6 +125,7 @@ def rater_agreement(
     table: Table,
     *,
     level: str = "nominal",
+    categories: Sequence[Any] | None = None,
     groups: Labels | None = None,
     min_n: int = 1,
     confidence: float = 0.95,
@@ -121,7 +138,7 @@ def rater_agreement(
     ----------
     table : DataFrame or array_like, shape (units, raters)
         Labels; None or NaN where a rater gave none. A DataFrame's index holds the ids.
-    level, groups, min_n, confidence, replicates, seed
+    level, categories, groups, min_n, confidence, replicates, seed
         As for `validate_judge`.
 
     Examples
@@ -130,12 +147,14 @@ def rater_agreement(
     >>> report.percent_agreement.value, report.kappa.value, str(report.kappa.undefined)
     (1.0, None, 'constant_labels')
     """
-    ratings = Ratings.from_table(table, Level.of(level))
+    ratings = Ratings.from_table(table, Level.of(level), categories)
     single = int(ratings.counts[~ratings.pairable].sum())
     return _report(
         ratings,
+        judge=None,
         reason=None,
         left_out=ratings.unlabelled + single,
+        absent={},
         level=Level.of(level),
         groups=groups,
         min_n=min_n,
@@ -148,8 +167,10 @@ def rater_agreement(
 def _report(
     ratings: Ratings,
     *,
+    judge: str | None,
     reason: Undefined | None,
     left_out: int,
+    absent: Mapping[str, int],
     level: Level,
     groups: Labels | None,
     min_n: int,
@@ -159,10 +180,12 @@ def _report(
 ) -> AgreementReport:
     check_level(confidence, "confidence")
     for name, value in (("min_n", min_n), ("replicates", replicates)):
-        if value < 1:
-            raise InputError(f"{name} must be at least 1, got {value!r}")
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise InputError(f"{name} must be at least 1 and a whole number, got {value!r}")
+    rng = seed if isinstance(seed, np.random.Generator) else _generator(seed)
+    seen = ratings if judge is None or reason is not None else ratings.against(0)[0]
     grouping = None if groups is None else _group_numbers(as_series(groups, "group"), ratings.units)
-    reasons = {name: reason or why_undefined(name, ratings, level, min_n) for name in Coefficient}
+    reasons = {name: reason or why_undefined(name, seen, level, min_n) for name in Coefficient}
     estimates = {str(name): Estimate(undefined=why) for name, why in reasons.items()}
     defined = [name for name, why in reasons.items() if why is None]
     if defined:
@@ -170,18 +193,24 @@ def _report(
             defined,
             ratings,
             level,
+            rater=None if judge is None else 0,
             groups=grouping,
             confidence=confidence,
             replicates=replicates,
-            rng=np.random.default_rng(seed),
+            rng=rng,
         )
         estimates |= {str(name): Estimate(*figures) for name, figures in found.items()}
     return AgreementReport(
         level=level,
         raters=ratings.raters,
-        n=int(ratings.counts[ratings.pairable].sum()),
+        judge=judge,
+        n=round(seen.counts[seen.pairable].sum()),
         need=min_n,
         left_out=left_out,
+        abstained={why: k for why, k in absent.items() if why in tuple(AbstainReason)},
+        undecided=absent.get(UNDECIDED, 0),
+        failed={why: k for why, k in absent.items() if why in tuple(FailureKind)},
+        merged=ratings.merged,
         groups=None if grouping is None else len(np.unique(grouping)),
         confidence=confidence,
         replicates=replicates,
@@ -189,10 +218,36 @@ def _report(
     )
 
 
-def _why_none(judged: pd.Series, humans: pd.DataFrame) -> Undefined:
+def _given(column: pd.Series) -> pd.Series:
+    """Where a column holds a label."""
+    return column.map(plain_label, na_action="ignore").notna()
+
+
+def _why_none(judge_gave: pd.Series, human_gave: pd.Series) -> Undefined:
     """Why no unit has both a judge's and a human's label."""
-    empty = not judged.notna().any() or not humans.notna().any(axis=None)
+    empty = not judge_gave.any() or not human_gave.any()
     return Undefined.EMPTY if empty else Undefined.NO_OVERLAP
+
+
+def _absences(reasons: Labels | None, units: pd.Index) -> dict[str, int]:
+    """How often each known reason stands behind a label that the judge did not give."""
+    if reasons is None:
+        return {}
+    said = as_series(reasons, "reason").reindex(units).map(plain_label, na_action="ignore")
+    counts = said.dropna().value_counts()
+    for why in counts.index:
+        if why not in ABSENCES:
+            unit = said.index[said == why][0]
+            raise InputError(
+                f"the reason {why!r} of unit {unit!r} is not one of {', '.join(ABSENCES)}"
+            )
+    return {str(why): int(counts[why]) for why in sorted(counts.index)}
+
+
+def _generator(seed: object) -> np.random.Generator:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise InputError(f"seed must be a whole number of at least 0, got {seed!r}")
+    return np.random.default_rng(int(seed))
 
 
 def _group_numbers(groups: pd.Series, units: pd.Index) -> IntArray:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from riskjudge.cli import options
 from riskjudge.errors import InputError
-from riskjudge.io.tables import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,15 +25,32 @@ def register(app: typer.Typer) -> None:
 
 
 def agreement(
-    file: Annotated[Path, typer.Argument(help="CSV, JSONL or Parquet file, a unit a row.")],
-    judge: Annotated[str, typer.Option(help="Column of the judge's labels.")],
-    human: Annotated[
-        list[str], typer.Option(help="Column of a human's labels; repeat it for more humans.")
+    file: Annotated[
+        Path, typer.Argument(help="CSV, JSONL or Parquet, a unit a row; or a ledger of ours.")
     ],
+    judge: Annotated[
+        str | None,
+        typer.Option(help="Column of the judge's labels; of a ledger, the arm as judge/mode."),
+    ] = None,
+    human: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column of a human's labels; repeat it for more humans. (of a ledger: label)"
+        ),
+    ] = None,
     id_column: Annotated[str, typer.Option("--id", help="Column of the unit's id.")] = "item_id",
     level: Annotated[
         str, typer.Option(help="What labels mean: nominal, ordinal, interval or ratio.")
     ] = "nominal",
+    categories: Annotated[
+        str | None,
+        typer.Option(help="All labels there could be, ascending: 1,2,3,4,5. (default: those used)"),
+    ] = None,
+    why: Annotated[
+        str | None,
+        typer.Option(help="Column that says why the judge gave no label. (default: why1 of v1)"),
+    ] = None,
+    where: options.Where = None,
     group: Annotated[
         str | None,
         typer.Option(help="Column of groups of dependent units, resampled as a whole."),
@@ -65,34 +82,50 @@ def agreement(
     second: Annotated[
         str | None, typer.Option(help="Column of the winner in the swapped order.")
     ] = None,
-    tie: Annotated[str, typer.Option(help="What stands for a tie in those columns.")] = "tie",
+    tie: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What stands for a tie in those columns, beside tie, draw, both, neither; repeatable."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Agreement of a judge with humans, with intervals; with any --floor-*, the promotion walk.
 
+    Several humans: the judge is measured against a human at random; beside it stands how far the
+    humans agree among themselves.
+
     Exit code 0: good, or promoted. 1: not. 2: bad input. 3: operational failure.
     """
     from riskjudge.agreement import promote, rater_agreement, validate_judge
+    from riskjudge.agreement.tables import reasons_of
 
-    if len({judge, *human}) <= len(human):
-        raise InputError("a column was given twice: a rater always agrees with itself")
-    rows = _read(file, id_column, [judge, *human, group, by, first, second])
-    options: dict[str, Any] = {
+    floors = _floors(floor_n, floor_agreement, floor_consistency, coefficient)
+    rows, judge, human = _read(file, id_column, judge, human, where)
+    for column in (group, by, first, second, why):
+        _check_column(rows, column, file)
+    shared: dict[str, Any] = {
         "level": level,
+        "categories": None if categories is None else [c.strip() for c in categories.split(",")],
         "min_n": min_n,
         "confidence": confidence,
         "replicates": replicates,
         "seed": seed,
         "groups": None if group is None else rows[group],
     }
-    report = validate_judge(rows[judge], rows[human], **options)
-    humans = rater_agreement(rows[human], **options) if len(human) > 1 else None
+    reasons = reasons_of(rows, judge) if why is None else rows[why]
+
+    def validated(units: pd.DataFrame) -> AgreementReport:
+        said = None if reasons is None else reasons.loc[units.index]
+        return validate_judge(units[judge], units[human], reasons=said, **shared)
+
+    report = validated(rows)
+    humans = rater_agreement(rows[human], **shared) if len(human) > 1 else None
     segments = {
-        str(value): validate_judge(segment[judge], segment[human], **options)
+        str(value): validated(segment)
         for value, segment in (rows.groupby(by, dropna=False) if by else ())
     }
-    position = _position(rows, first, second, tie)
-    floors = _floors(floor_n, floor_agreement, floor_consistency, coefficient)
+    position = _position(rows, first, second, tie or ())
     promotion = None if floors is None else promote(report, position, floors=floors)
     if as_json:
         out = {
@@ -128,7 +161,7 @@ def _floors(
 
 
 def _position(
-    rows: pd.DataFrame, first: str | None, second: str | None, tie: str
+    rows: pd.DataFrame, first: str | None, second: str | None, ties: Sequence[str]
 ) -> PositionConsistency | None:
     from riskjudge.agreement import position_consistency
 
@@ -136,21 +169,36 @@ def _position(
         return None
     if first is None or second is None:
         raise InputError("--first and --second go together: a trial has two orders")
-    ties: list[str | float] = [tie]
-    with suppress(ValueError):  # a column of numbers holds its ties as numbers
-        ties.append(float(tie))
     return position_consistency(rows[first], rows[second], ties=ties)
 
 
-def _read(file: Path, id_column: str, columns: list[str | None]) -> pd.DataFrame:
-    """Read the columns of a file, indexed by id."""
-    rows = read_table(file, text=[id_column])
-    wanted = [id_column, *(column for column in columns if column is not None)]
-    for column in wanted:
-        if column not in rows.columns:
-            have = ", ".join(map(str, rows.columns))
-            raise InputError(f"{file}: no column {column!r}; the columns are {have}")
-    return rows.set_index(id_column)[list(dict.fromkeys(wanted[1:]))]
+def _read(
+    file: Path,
+    id_column: str,
+    judge: str | None,
+    human: list[str] | None,
+    where: list[str] | None,
+) -> tuple[pd.DataFrame, str, list[str]]:
+    """The table, indexed by id, and its columns of the judge's and the humans' labels."""
+    from riskjudge.agreement.tables import ARM, one_arm, read_labels
+
+    rows = options.keep_rows(read_labels(file, id_column), where, file)
+    if ARM in rows.columns:
+        rows = one_arm(rows, judge)
+        id_column, judge, human = "item_id", "verdict", human or ["label"]
+    if judge is None or not human:
+        raise InputError("--judge and --human name the columns of their labels")
+    if len({judge, *human}) <= len(human):
+        raise InputError("a column was given twice: a rater always agrees with itself")
+    for column in (id_column, judge, *human):
+        _check_column(rows, column, file)
+    return rows.set_index(id_column), judge, human
+
+
+def _check_column(rows: pd.DataFrame, column: str | None, file: Path) -> None:
+    if column is not None and column not in rows.columns:
+        have = ", ".join(map(str, rows.columns))
+        raise InputError(f"{file}: no column {column!r}; the columns are {have}")
 
 
 def _print(
@@ -163,10 +211,14 @@ def _print(
     from rich.console import Console
 
     console = Console()
-    console.print(_coefficients(report, f"{' × '.join(report.raters)}, {report.level}"))
+    others = ", ".join(report.raters[1:])
+    console.print(_coefficients(report, f"{report.judge} against {others}, {report.level}"))
     console.print(_evidence(report))
+    for spellings in report.merged:
+        console.print(f"read as one label: {', '.join(map(repr, spellings))}")
     if humans is not None:
-        console.print(_coefficients(humans, f"humans alone: {' × '.join(humans.raters)}"))
+        title = f"humans alone: {' × '.join(humans.raters)} (a ceiling for the judge)"
+        console.print(_coefficients(humans, title))
     if segments:
         console.print(_segments(segments))
     if position is not None:
@@ -205,7 +257,14 @@ def _coefficients(report: AgreementReport, title: str) -> Table:
 def _evidence(report: AgreementReport) -> str:
     grouped = "" if report.groups is None else f" in {report.groups} groups"
     short = f" (need {report.need}, have {report.n})" if report.n < report.need else ""
-    return f"n = {report.n}{grouped}, left out for want of labels: {report.left_out}{short}"
+    said = f"n = {report.n}{grouped}, left out for want of labels: {report.left_out}{short}"
+    for what, reasons in (("abstained", report.abstained), ("failed", report.failed)):
+        if reasons:
+            by_reason = ", ".join(f"{reason} {count}" for reason, count in reasons.items())
+            said += f"; the judge {what} on {sum(reasons.values())} labelled units ({by_reason})"
+    if report.undecided:
+        said += f"; it found no preference on {report.undecided}"
+    return said
 
 
 def _segments(segments: dict[str, AgreementReport]) -> Table:
