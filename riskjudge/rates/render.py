@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from riskjudge.display.table import Table
 from riskjudge.evaluation.render import percent
 from riskjudge.rates.comparison import Ranking
+from riskjudge.rates.drawing import Draw
 from riskjudge.rates.estimate import Estimate
 from riskjudge.rates.report import DEFAULT, RateReport
+from riskjudge.rates.sample import RateSample
 from riskjudge.rates.systems import SystemRates
 
 NAMES = {
@@ -155,4 +159,27 @@ def differences_table(ranking: Ranking) -> Table:
         (
             f"the verdicts hold together with {level} confidence (critical value {ranking.critical:.2f})",
         ),
+    )
+
+
+def draw_table(drawn: Draw, sample: RateSample, source: str = "") -> Table:
+    """How many rows each stratum has, how many labels, and how many are to be labelled."""
+    size = len(drawn.names)
+    rows = np.bincount(drawn.stratum, minlength=size)
+    held = np.bincount(drawn.stratum[sample.labelled], minlength=size)
+    now = np.bincount(drawn.stratum[drawn.index], minlength=size)
+    return Table(
+        f"Rows to label{f' of {source}' if source else ''}",
+        ("stratum", "rows", "labelled", "drawn", "weight"),
+        tuple(
+            (
+                name,
+                str(rows[h]),
+                str(held[h]),
+                str(now[h]),
+                f"{rows[h] / (held[h] + now[h]):.1f}" if held[h] + now[h] else "undefined",
+            )
+            for h, name in enumerate(drawn.names)
+        ),
+        ("weight: rows of the stratum that a label will stand for",),
     )

@@ -108,6 +108,9 @@ def corrected(
     value = min(max((own.value + tnr.value - 1.0) / skill, 0.0), 1.0)
     z = normal_quantile(confidence)
     n, m1, m0 = own.effective, tpr.effective, tnr.effective
+    if min(n, m1, m0) <= 0.0:
+        why = "all labels of one kind are of one group: nothing tells how groups differ"
+        return undefined(method, why, n_labelled, n_all, confidence, detail)
     p = (n * own.value + z * z / 2.0) / (n + z * z)
     sens = (m1 * tpr.value + 1.0) / (m1 + 2.0)
     spec = (m0 * tnr.value + 1.0) / (m0 + 2.0)
