@@ -195,7 +195,7 @@ def test_a_ledger_of_answers_to_another_question_is_not_gone_on_with(tmp_path):
         assert "'parametric@1:" in str(problem)
         assert "'parametric@2:" in str(problem)
         problem = run(*arguments, "--score", "samples", error=InputError)
-        assert "'5 samples'" in str(problem)
+        assert "score: 'tokens' in the ledger, 'samples' in this run" in str(problem)
         assert len(server.asked) == 3
         run(*arguments)
 
@@ -346,3 +346,328 @@ def test_the_modes_must_be_the_gates(tmp_path):
         )
         assert "empty_evidence, parametric" in str(problem)
         assert server.asked == []
+
+
+# What a ledger and a gate are bound to
+
+
+def ask_again(tmp_path, server, change, *more, code=0, error=None):
+    """Judge the same output again with a changed items file."""
+    rows = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    change(rows)
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    items, output = tmp_path / "items.jsonl", tmp_path / "t.csv"
+    arguments = judge_arguments(items, server, output, "parametric", label="exact")
+    return run(*arguments, *more, code=code, error=error)
+
+
+@pytest.mark.parametrize("field", ["question", "candidate", "references"])
+def test_a_corrected_item_is_asked_again_and_said(tmp_path, field):
+    def change(rows):
+        for row in rows[:3]:
+            row[field] = ["7"] if field == "references" else row[field] + " (corrected)"
+
+    write_items(tmp_path / "items.jsonl", 6)
+    with ScriptedServer() as server:
+        ask_again(tmp_path, server, lambda rows: None)
+        done = ask_again(tmp_path, server, change)
+        assert "3 items changed since they were judged: asked again" in done.stderr
+        again = ask_again(tmp_path, server, lambda rows: None)
+        assert "changed" not in again.stderr
+        # The references are not sent, so the reply is that of the cache.
+        assert len(server.asked) == 6 + (0 if field == "references" else 3)
+    rows = read_ledger(tmp_path / "t.ledger.jsonl").rows
+    assert len(rows) == 6
+    assert len((tmp_path / "t.ledger.jsonl").read_text().splitlines()) == 9
+    assert len(pd.read_csv(tmp_path / "t.csv")) == 6
+
+
+def test_a_label_changes_without_a_call(tmp_path):
+    items = write_items(tmp_path / "items.jsonl", 4)
+    rows = [json.loads(line) | {"label": True} for line in items.read_text().splitlines()]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    arguments = lambda server: judge_arguments(items, server, tmp_path / "t.csv", "parametric")  # noqa: E731
+    with ScriptedServer() as server:
+        run(*arguments(server))
+        assert pd.read_csv(tmp_path / "t.csv")["label"].tolist() == [1, 1, 1, 1]
+        items.write_text("".join(json.dumps(row | {"label": False}) + "\n" for row in rows))
+        run(*arguments(server))
+        assert len(server.asked) == 4
+    assert pd.read_csv(tmp_path / "t.csv")["label"].tolist() == [0, 0, 0, 0]
+
+
+CHANGES = {
+    "model": (["--model", "other"], "model"),
+    "samples": (["--score", "samples"], "score"),
+    "temperature": (["--score", "samples", "--temperature", "0.3"], "temperature"),
+    "verbalised": (["--modes", "verbalised"], "prompt"),
+    "reply_tokens": (["--reply-tokens", "9"], "max_tokens"),
+    "extra": (["--extra-body", '{"top_p": 0.5}'], "extra.top_p"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_trace_says_what_made_its_scores(tmp_path, change):
+    items = write_items(tmp_path / "items.jsonl", 3)
+    more, fact = CHANGES[change]
+    stated = Play(body=completion("Verdict: True\nConfidence: 80"))
+    script = (lambda body, n: stated if n >= 3 else None) if change == "verbalised" else None
+    with ScriptedServer(*filter(None, [script])) as server:
+        run(*judge_arguments(items, server, tmp_path / "one.csv", "parametric"))
+        run(*judge_arguments(items, server, tmp_path / "two.csv", "parametric"), *more)
+    one, two = (read_trace(tmp_path / name).sources[0] for name in ("one.csv", "two.csv"))
+    assert any(text.startswith(f"{fact}: ") for text in one.differences(two))
+
+
+def test_the_endpoint_and_the_evidence_are_part_of_the_source(tmp_path):
+    pytest.importorskip("bm25s", reason="the extra `retrieval` is not installed")
+    items = write_items(tmp_path / "items.jsonl", 3)
+    for name, text in (("one", "2 + 1 is 3"), ("two", "2 + 1 is 4")):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"text": text, "url": "u"}) + "\n")
+    found = {}
+    for name, k in (("one", 3), ("two", 3), ("one", 2)):
+        with ScriptedServer() as server:
+            output = tmp_path / f"{name}{k}.parquet"
+            retriever = f"bm25:{tmp_path / name}.jsonl"
+            arguments = judge_arguments(items, server, output, "retrieval", retriever=retriever)
+            run(*arguments, "-k", k)
+            (found[name, k],) = read_trace(output).sources
+    facts = [text.partition(":")[0] for text in found["one", 3].differences(found["two", 3])]
+    assert facts == ["corpus", "endpoint", "retriever"]
+    facts = [text.partition(":")[0] for text in found["one", 3].differences(found["one", 2])]
+    assert facts == ["endpoint", "k"]
+
+
+def gate_and_items(tmp_path, server, n=60, modes="parametric"):
+    items = write_items(tmp_path / "items.jsonl", n)
+    run(*judge_arguments(items, server, tmp_path / "t.csv", modes, label="exact"))
+    gate = Router(alpha=0.9, delta=0.1).fit(read_trace(tmp_path / "t.csv"))
+    if not hasattr(gate, "sources_"):
+        pytest.skip("gates keep no source yet")
+    gate.save(tmp_path / "gate.json")
+    return tmp_path / "gate.json", items
+
+
+RUN_CHANGES = {
+    **CHANGES,
+    "prompt": (["--prompts", "PROMPTS"], "prompt"),
+    "endpoint": (["--base-url", "http://localhost:1/v1"], "endpoint"),
+}
+
+
+@pytest.mark.parametrize("change", RUN_CHANGES)
+def test_run_refuses_another_source_before_it_asks(tmp_path, change):
+    from importlib import resources
+
+    more, fact = RUN_CHANGES[change]
+    (tmp_path / "own").mkdir()
+    text = (resources.files("riskjudge.prompts") / "parametric.md").read_text("utf-8")
+    (tmp_path / "own" / "parametric.md").write_text(text + "Be strict.\n")
+    more = [str(tmp_path / "own") if part == "PROMPTS" else part for part in more]
+    with ScriptedServer() as server:
+        gate, items = gate_and_items(tmp_path, server)
+        before = len(server.asked)
+        base = ["run", gate, items, "--base-url", server.base_url, "--model", "m"]
+        arguments = [*base, "--modes", "parametric", "-o", tmp_path / "out.csv"]
+        error = str(run(*arguments, *more, error=InputError))
+        if change != "verbalised":
+            assert f"{fact}: " in error
+        assert len(server.asked) == before
+        assert not (tmp_path / "out.csv").exists()
+        run(*arguments)
+        assert pd.read_csv(tmp_path / "out.csv")["certified"].any()
+        if change in ("model", "extra"):
+            output = tmp_path / "uncertified.csv"
+            arguments[arguments.index("-o") + 1] = output
+            run(*arguments, *more, "--on-mismatch", "uncertify")
+            assert not pd.read_csv(output)["certified"].any()
+
+
+def test_swapped_modes_are_refused(tmp_path):
+    with ScriptedServer() as server:
+        gate, items = gate_and_items(tmp_path, server, modes=MODES)
+        base = ["run", gate, items, "--base-url", server.base_url, "--model", "m"]
+        swapped = ",".join(reversed(MODES.split(",")))
+        error = run(*base, "--modes", swapped, "-o", tmp_path / "out.csv", error=InputError)
+        assert "prompt: " in str(error)
+
+
+# Budgets
+
+
+def stopped(tmp_path, server, *more, modes="parametric", n=8):
+    items = write_items(tmp_path / "items.jsonl", n)
+    arguments = judge_arguments(items, server, tmp_path / "t.csv", modes, concurrency=1)
+    return run(*arguments, *more, error=OperationalError)
+
+
+def test_a_run_that_a_budget_ended_is_incomplete_and_goes_on(tmp_path):
+    with ScriptedServer() as server:
+        error = stopped(tmp_path, server, "--max-calls", 3)
+        assert "incomplete: 5 of 8 judgements are left, 3 calls were made" in str(error)
+        assert len(server.asked) == 3
+        rows = read_ledger(tmp_path / "t.ledger.jsonl").rows
+        assert sum(row.calls for row in rows) == 3
+        assert pd.read_csv(tmp_path / "t.csv")["why1"].dropna().tolist() == ["budget"] * 5
+        items = tmp_path / "items.jsonl"
+        run(*judge_arguments(items, server, tmp_path / "t.csv", "parametric"))
+        assert len(server.asked) == 8
+    rows = read_ledger(tmp_path / "t.ledger.jsonl").rows
+    assert sum(row.calls for row in rows) == 8
+
+
+def test_a_quota_that_is_used_up_ends_the_run_once(tmp_path):
+    gone = Play(429, {"error": {"code": "insufficient_quota"}})
+    with ScriptedServer(lambda body, n: gone if n >= 2 else None) as server:
+        error = stopped(tmp_path, server)
+        assert "6 of 8 judgements are left" in str(error)
+        assert "insufficient_quota" in str(error)
+        assert len(server.asked) == 3
+
+
+@pytest.mark.parametrize(
+    "limit", [["--max-tokens", 1000], ["--max-money", 1, "--price-in", 1, "--price-out", 1]]
+)
+def test_without_usage_a_budget_of_tokens_says_so(tmp_path, limit):
+    bare = {**completion("Verdict: True", 0.9), "usage": None}
+    with ScriptedServer(lambda *_: Play(body=bare)) as server:
+        assert "cannot be kept" in str(stopped(tmp_path, server, *limit))
+        assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--max-money", "nan"),
+        ("--max-money", "-1"),
+        ("--max-money", "inf"),
+        ("--max-calls", "-1"),
+        ("--price-in", "nan"),
+        ("--timeout", "nan"),
+        ("--timeout", "-1"),
+        ("--rate", "nan"),
+        ("--temperature", "nan"),
+        ("--temperature", "-1"),
+        ("--reply-tokens", "0"),
+        ("--top-logprobs", "0"),
+        ("--sampling-seed", "-1"),
+        ("--tries", "0"),
+        ("--concurrency", "0"),
+        ("-k", "0"),
+        ("--extra-body", "[1]"),
+        ("--modes", "parametrik"),
+    ],
+)
+def test_an_option_off_its_scale_is_refused_before_anything_is_asked(tmp_path, option, value):
+    items = write_items(tmp_path / "items.jsonl", 2)
+    prices = [] if "price" in option else ["--price-in", "1"]
+    with ScriptedServer() as server:
+        arguments = judge_arguments(items, server, tmp_path / "t.csv", "parametric")
+        run(*arguments, *prices, option, value, error=InputError)
+        assert not server.asked
+    assert not (tmp_path / "t.csv").exists()
+
+
+CONFIG = """
+[judges.gpt]
+type = "model"
+model = "m"
+base_url = "{url}"
+mode = "{mode}"
+"""
+
+
+def test_a_budget_holds_with_a_configuration_too(tmp_path):
+    items = write_items(tmp_path / "items.jsonl", 8)
+    with ScriptedServer() as server:
+        config = tmp_path / "judges.toml"
+        config.write_text(CONFIG.format(url=server.base_url, mode="parametric"))
+        arguments = ["judge", items, "--config", config, "-o", tmp_path / "t.csv"]
+        error = run(*arguments, "--max-calls", 3, error=OperationalError)
+        assert "5 of 8 judgements are left" in str(error)
+        assert len(server.asked) == 3
+        assert "--model has no effect" in str(run(*arguments, "--model", "x", error=InputError))
+        run(*arguments)
+    assert sum(row.calls for row in read_ledger(tmp_path / "t.ledger.jsonl").rows) == 8
+    (source,) = read_trace(tmp_path / "t.csv").sources
+    assert source["measure"] == "confidence"
+
+
+# Flows
+
+
+def write_pairs(path, n=6):
+    rows = [
+        {"id": f"p{i}", "prompt": f"{i}?", "responses": ["x", "y"], "label": "ab"[i % 2]}
+        for i in range(n)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def compared(body, number):
+    return Play(body=completion("Better: A", 0.8))
+
+
+def test_pairs_become_a_trace(tmp_path):
+    pairs = write_pairs(tmp_path / "pairs.jsonl")
+    with ScriptedServer(compared) as server:
+        run(*judge_arguments(pairs, server, tmp_path / "t.csv", "comparison"))
+        assert len(server.asked) == 6
+    trace = read_trace(tmp_path / "t.csv")
+    assert trace.labels.tolist() == [1, 0] * 3
+    assert trace.verdicts[:, 0].tolist() == [1] * 6
+
+
+@pytest.mark.parametrize(
+    ("modes", "more"),
+    [
+        ("parametric", []),
+        ("comparison,parametric", []),
+        ("comparison", ["--label", "f1"]),
+        ("comparison", ["--label", "llm"]),
+    ],
+)
+def test_pairs_that_cannot_be_judged_so_are_refused_before_anything_is_asked(tmp_path, modes, more):
+    pairs = write_pairs(tmp_path / "pairs.jsonl")
+    with ScriptedServer(compared) as server:
+        run(*judge_arguments(pairs, server, tmp_path / "t.csv", modes), *more, error=InputError)
+        assert not server.asked
+
+
+def test_one_item_of_another_shape_is_refused_before_anything_is_asked(tmp_path):
+    pairs = write_pairs(tmp_path / "pairs.jsonl")
+    with open(pairs, "a") as file:
+        file.write(json.dumps({"id": "z", "question": "?", "candidate": "x"}) + "\n")
+    with ScriptedServer(compared) as server:
+        arguments = judge_arguments(pairs, server, tmp_path / "t.csv", "comparison")
+        assert "item 'z'" in str(run(*arguments, error=InputError))
+        assert not server.asked
+
+
+def test_self_evaluation_in_a_configuration(tmp_path):
+    items = write_items(tmp_path / "items.jsonl", 4)
+    with ScriptedServer() as server:
+        config = tmp_path / "judges.toml"
+        config.write_text(CONFIG.format(url=server.base_url, mode="self_evaluation"))
+        run("judge", items, "--config", config, "-o", tmp_path / "t.csv")
+        assert len(server.asked) == 8
+    assert pd.read_csv(tmp_path / "t.csv")["v1"].notna().all()
+
+
+def test_another_model_may_label_and_the_trace_says_who_did(tmp_path):
+    items = write_items(tmp_path / "items.jsonl", 4)
+    with ScriptedServer() as server:
+        arguments = judge_arguments(items, server, tmp_path / "t.csv", "parametric", label="llm")
+        run(*arguments, "--label-model", "labeller")
+        assert {body["model"] for body in server.asked} == {"m", "labeller"}
+        assert "--label llm" in str(
+            run(
+                *judge_arguments(items, server, tmp_path / "u.csv", "parametric"),
+                *["--label-model", "labeller"],
+                error=InputError,
+            )
+        )
+    (said,) = set(pd.read_csv(tmp_path / "t.csv")["label_source"])
+    assert said.startswith("llm: ")
+    assert '"model":"labeller"' in said

@@ -429,7 +429,6 @@ def test_a_model_compares_a_pair_in_both_orders(tmp_path):
     """A model that leans to the first slot at .7, and knows the better one: .95 and .45."""
     from riskjudge.data.verdict import Winner, WinnerVerdict
     from riskjudge.judges import read_judges
-    from riskjudge.judges.model_config import MODEL_BUILDERS
     from riskjudge.ledger.uncertainty import preference_entropy
     from riskjudge.uncertainty import bidirectional_preference_entropy
 
@@ -448,7 +447,7 @@ def test_a_model_compares_a_pair_in_both_orders(tmp_path):
             'mode = "comparison"\ncache = "replies.sqlite"\n'
             '[judges.both]\ntype = "pairwise"\njudge = "m"\n'
         )
-        (trial,) = read_judges(config, MODEL_BUILDERS)
+        (trial,) = read_judges(config)
         judgement = trial(Item("p", "Which?", ("good", "bad"), label=Winner.A))
     assert (tmp_path / "replies.sqlite").exists()
     assert judgement.outcome == WinnerVerdict(Winner.A)

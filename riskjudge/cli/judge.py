@@ -20,6 +20,8 @@ from riskjudge.cli.item_options import (
     Systems,
     beside,
     read_asked,
+    refuse_incomplete,
+    say_changed,
 )
 from riskjudge.cli.model_options import ModelOptions, open_judges, with_model_options
 from riskjudge.cli.readings import print_census
@@ -28,7 +30,7 @@ from riskjudge.errors import InputError, OperationalError
 if TYPE_CHECKING:
     from riskjudge.items import Item
     from riskjudge.judges import Judge
-    from riskjudge.ledger import LedgerWriter, Row
+    from riskjudge.ledger import Row
 
 
 def register(app: typer.Typer) -> None:
@@ -60,12 +62,16 @@ def judge(
     ] = None,
     timings: Annotated[bool, typer.Option(help="Store when and how long.")] = True,
     uncertainty: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="With --config: the trace's measure: confidence, variation_ratio, preference_entropy, "
-            "predictive_entropy or cut."
+            help="With --config, the trace's measure: confidence, variation_ratio, "
+            "preference_entropy, predictive_entropy or cut. (default: confidence)"
         ),
-    ] = "confidence",
+    ] = None,
+    label_model: Annotated[
+        str | None,
+        typer.Option(help="With --label llm, the model that labels. (default: the judge's own)"),
+    ] = None,
     as_json: options.AsJson = False,
     models: ModelOptions,
 ) -> None:
@@ -75,34 +81,59 @@ def judge(
     moment and started again, the same command gives the same trace.
     """
     from riskjudge.items.admission import admissions
+    from riskjudge.judges.judging import add_labels, check_shapes, trace_table
+    from riskjudge.judges.source import source_of
 
     ways = admissions(labels or ["column"])
     asked = read_asked(items, form, systems, candidates, limit, ways)
     trace, ledger = _files(output, ledger)
-    if config is not None:
-        _ask_composed(config, asked, trace, ledger, parquet, timings, uncertainty, as_json)
-        return
+    budget, measure = models.budget(), None
     with ExitStack() as stack:
-        from riskjudge.judges.modes import EVALUATOR
+        if config is not None:
+            from riskjudge.judges import read_judges
 
-        also = (EVALUATOR,) if any(way.kind == "llm" for way in ways) else ()
-        judges = stack.enter_context(open_judges(models, beside(output, "cache.sqlite"), also))
-        main, evaluators = judges[: len(models.mode_names)], judges[len(models.mode_names) :]
-        rows = _ask(main, asked, ledger, timings, models.concurrency)
+            models.refuse_beside("--config")
+            if label_model is not None or any(way.kind == "llm" for way in ways):
+                raise InputError("--config asks its own judges; label with exact, f1 or column")
+            main: Sequence[Judge] = read_judges(config, budget=budget, rate=models.rate_limit())
+            evaluators: Sequence[Judge] = ()
+            measure = uncertainty or "confidence"
+            # One at a time: a scripted judge may count its calls.
+            concurrency = 1
+        else:
+            if uncertainty is not None:
+                raise InputError(
+                    "--uncertainty goes with --config; a model's judges have their own"
+                )
+            cache = beside(output, "cache.sqlite")
+            evaluator = any(way.kind == "llm" for way in ways)
+            if label_model is not None and not evaluator:
+                raise InputError("--label-model is asked for the label llm: say --label llm")
+            main, evaluators = stack.enter_context(
+                open_judges(models, cache, budget, evaluator=evaluator, label_model=label_model)
+            )
+            concurrency = models.concurrency
+        known = [item for item in asked if item.references]
+        check_shapes(main, asked)
+        check_shapes(evaluators, known)
+        if evaluators and not known:
+            raise InputError("no item has a reference answer, which the label llm needs")
+        rows = _ask(main, asked, ledger, timings, concurrency)
         if evaluators:
-            known = [item for item in asked if item.references]
-            rows = _ask(evaluators, known, ledger, timings, models.concurrency)
+            rows = _ask(evaluators, known, ledger, timings, concurrency)
     _finish(rows, parquet, as_json)
     if trace is not None:
         from riskjudge.io.tables import write_table
-        from riskjudge.judges.judging import add_labels, trace_table
 
-        frame = trace_table(rows, main, asked)
+        frame = trace_table(rows, main, asked, measure)
         arms = {(judge.name, judge.mode) for judge in evaluators}
         evaluations = {row.subject: row for row in rows if (row.judge, row.mode) in arms}
-        add_labels(frame, asked, ways, evaluations)
+        labeller = source_of(evaluators[0]) if evaluators else None
+        add_labels(frame, asked, ways, evaluations, labeller)
         write_table(frame, trace)
-        typer.echo(f"{len(frame)} items, modes {models.modes}, in {trace}", err=True)
+        modes = ", ".join(judge.mode for judge in main)
+        typer.echo(f"{len(frame)} items, modes {modes}, in {trace}", err=True)
+    refuse_incomplete(rows, asked, [*main, *evaluators], budget)
 
 
 def _files(output: Path, ledger: Path | None) -> tuple[Path | None, Path]:
@@ -121,23 +152,20 @@ def _ask(
     judges: Sequence[Judge], items: Sequence[Item], ledger: Path, timings: bool, concurrency: int
 ) -> tuple[Row, ...]:
     from riskjudge.judges import run_into_ledger
-    from riskjudge.judges.judging import AnyModelJudge, refuse_other_questions
+    from riskjudge.judges.judging import refuse_other_questions
+    from riskjudge.judges.run import unanswered
     from riskjudge.ledger import LedgerWriter
 
     with LedgerWriter(ledger) as writer:
         if writer.repaired:
             typer.echo(f"{ledger}: {writer.repaired}", err=True)
-        refuse_other_questions(writer.rows, [j for j in judges if isinstance(j, AnyModelJudge)])
-        left = _unanswered(judges, items, writer)
+        refuse_other_questions(writer.rows, judges)
+        say_changed(writer.rows, items, judges)
+        left = len(unanswered(judges, items, writer))
         with options.progress_bar("judging", left) as report:
             appended = run_into_ledger(judges, items, writer, timings, concurrency, report)
         typer.echo(f"{appended} rows appended to {ledger}", err=True)
         return writer.rows
-
-
-def _unanswered(judges: Sequence[Judge], items: Sequence[Item], writer: LedgerWriter) -> int:
-    done = writer.done
-    return sum(f"{j.name}/{j.mode}/{item.id}" not in done for j in judges for item in items)
 
 
 def _finish(rows: Sequence[Row], parquet: Path | None, as_json: bool) -> None:
@@ -151,27 +179,3 @@ def _finish(rows: Sequence[Row], parquet: Path | None, as_json: bool) -> None:
     if rows and all(arm.failed == arm.items for arm in arms):
         first = next(row.outcome for row in rows)
         raise OperationalError(f"every judgement failed; the first: {first}")
-
-
-def _ask_composed(
-    config: Path,
-    items: Sequence[Item],
-    trace: Path | None,
-    ledger: Path,
-    parquet: Path | None,
-    timings: bool,
-    uncertainty: str,
-    as_json: bool,
-) -> None:
-    from riskjudge.io.tables import write_table
-    from riskjudge.judges import read_judges
-    from riskjudge.judges.model_config import MODEL_BUILDERS
-    from riskjudge.ledger.traces import to_trace
-
-    judges = read_judges(config, MODEL_BUILDERS)
-    # One at a time: a scripted judge may count its calls.
-    rows = _ask(judges, items, ledger, timings, concurrency=1)
-    _finish(rows, parquet, as_json)
-    if trace is not None:
-        arms = [f"{judge.name}/{judge.mode}" for judge in judges]
-        write_table(to_trace(rows, arms, uncertainty).to_frame(), trace)

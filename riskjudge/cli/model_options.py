@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -17,6 +17,7 @@ from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
     from riskjudge.judges.judging import AnyModelJudge
+    from riskjudge.llm import Budget, RateLimit
     from riskjudge.retrieval.passage import Retriever
 
 _PANEL = "The model"
@@ -106,6 +107,32 @@ class ModelOptions:
             raise InputError(f"--extra-body takes a JSON object, got {self.extra_body!r}")
         return found
 
+    def budget(self) -> Budget:
+        """What may be spent."""
+        from riskjudge.llm import Budget
+
+        limits = self.max_calls, self.max_tokens, self.max_money
+        return Budget(*limits, self.price_in, self.price_out)
+
+    def rate_limit(self) -> RateLimit | None:
+        """How fast calls may start."""
+        from riskjudge.llm import RateLimit
+
+        return None if self.rate is None else RateLimit(self.rate)
+
+    def refuse_beside(self, other: str) -> None:
+        """Refuse the options that say how a model is asked, where something else says it."""
+        for field in fields(self):
+            limit = field.name in _SHARED
+            if not limit and getattr(self, field.name) != field.default:
+                option = "-k" if field.name == "k" else f"--{field.name.replace('_', '-')}"
+                raise InputError(
+                    f"{option} has no effect with {other}, whose judges say it themselves"
+                )
+
+
+_SHARED = ("max_calls", "max_tokens", "max_money", "price_in", "price_out", "rate", "concurrency")
+
 
 def with_model_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command that takes ``models: ModelOptions`` one option for each of its fields."""
@@ -141,38 +168,43 @@ def with_model_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def open_judges(
-    options: ModelOptions, beside: Path, also: tuple[str, ...] = ()
-) -> Iterator[list[AnyModelJudge]]:
-    """A judge for each mode (and for those of `also`), with all that they need, until the end.
+    options: ModelOptions,
+    cache: Path,
+    budget: Budget,
+    *,
+    evaluator: bool = False,
+    label_model: str | None = None,
+) -> Iterator[tuple[list[AnyModelJudge], list[AnyModelJudge]]]:
+    """A judge for each mode, and an evaluator if one is wanted, with all they need, until the end.
 
     Parameters
     ----------
     options
         What was asked for.
-    beside
-        The output; the cache goes beside it.
+    cache
+        Where requests and replies are kept, if the options do not say.
+    budget
+        What may be spent by all of them.
+    evaluator
+        Whether labels are asked for.
+    label_model
+        Who gives them; the judge's own model by default.
     """
     from riskjudge.judges.model import ModelSettings
-    from riskjudge.judges.modes import make_judges
-    from riskjudge.llm import Budget, Endpoint, LocalServer, ModelClient, RateLimit, ReplyCache
+    from riskjudge.judges.modes import EVALUATOR, make_judges
+    from riskjudge.llm import Endpoint, LocalServer, ModelClient, ReplyCache
     from riskjudge.llm.endpoint import OPENAI_URL
 
     if options.concurrency < 1:
         raise InputError(f"--concurrency is at least 1, got {options.concurrency}")
-    budget = Budget(
-        options.max_calls,
-        options.max_tokens,
-        options.max_money,
-        options.price_in,
-        options.price_out,
-    )
-    rate = None if options.rate is None else RateLimit(options.rate)
     with ExitStack() as stack:
         retriever = _retriever(options, stack)
         base_url, model = options.base_url or OPENAI_URL, options.model
         if options.local:
             if options.base_url is not None:
                 raise InputError("--local starts an endpoint of its own; leave out --base-url")
+            if label_model is not None:
+                raise InputError("--local serves one model; leave out --label-model")
             server = LocalServer(model)
             model = server.model
         if model is None:
@@ -190,24 +222,17 @@ def open_judges(
         )
         if options.local:
             base_url = stack.enter_context(server).base_url
-        endpoint = Endpoint(
-            base_url,
-            key_variable=options.key_env,
-            timeout=options.timeout,
-        )
+        endpoint = Endpoint(base_url, key_variable=options.key_env, timeout=options.timeout)
         stack.callback(endpoint.close)
-        cache = stack.enter_context(ReplyCache(options.cache or beside))
+        replies = stack.enter_context(ReplyCache(options.cache or cache))
         # A local server has another port each time; what it says depends on its model alone.
         where = f"local:{model}" if options.local else None
-        client = ModelClient(endpoint, cache, budget, rate, options.tries, where)
-        yield make_judges(
-            client,
-            [*options.mode_names, *also],
-            settings,
-            retriever=retriever,
-            k=options.k,
-            prompts=options.prompts,
-        )
+        rate = options.rate_limit()
+        client = ModelClient(endpoint, replies, budget, rate, options.tries, where)
+        shared: dict[str, Any] = {"k": options.k, "prompts": options.prompts}
+        judges = make_judges(client, options.mode_names, settings, retriever=retriever, **shared)
+        labeller = replace(settings, model=label_model or model, score="tokens")
+        yield judges, make_judges(client, [EVALUATOR], labeller, **shared) if evaluator else []
 
 
 def _retriever(options: ModelOptions, stack: ExitStack) -> Retriever | None:

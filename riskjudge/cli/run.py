@@ -20,6 +20,8 @@ from riskjudge.cli.item_options import (
     Systems,
     beside,
     read_asked,
+    refuse_incomplete,
+    say_changed,
 )
 from riskjudge.cli.model_options import ModelOptions, open_judges, with_model_options
 from riskjudge.cli.options import By, Floor, GateFile
@@ -47,6 +49,12 @@ def run(
     ledger: LedgerFile = None,
     by: By = None,
     floor: Floor = 30,
+    on_mismatch: Annotated[
+        str,
+        typer.Option(
+            help="Where the gate was fitted on scores made in another way: refuse, or uncertify."
+        ),
+    ] = "refuse",
     as_json: options.AsJson = False,
     models: ModelOptions,
 ) -> None:
@@ -69,22 +77,33 @@ def run(
     asked = read_asked(items, form, systems, candidates, limit, ways)
     path = ledger or beside(output, "ledger.jsonl")
     with ExitStack() as stack:
-        judges = stack.enter_context(open_judges(models, beside(output, "cache.sqlite")))
+        budget = models.budget()
+        judges, _ = stack.enter_context(open_judges(models, beside(output, "cache.sqlite"), budget))
         writer = stack.enter_context(LedgerWriter(path))
+        say_changed(writer.rows, asked, judges)
         done = run_lazily(
-            fitted, judges, asked, writer, concurrency=models.concurrency, report=_stage_bars(stack)
+            fitted,
+            judges,
+            asked,
+            writer,
+            concurrency=models.concurrency,
+            on_mismatch=on_mismatch,
+            report=_stage_bars(stack),
         )
+        rows = writer.rows
     write_table(done.outcomes.to_frame(), output)
     summary = summarize(done.outcomes, by=by, floor=floor)
     if as_json:
         calls = {"items": done.n_items, "asked": dict(done.asked), "saved": dict(done.saved)}
         options.print_json({"report": summary.to_dict(), "judgements": calls})
+        refuse_incomplete(rows, asked, judges, budget)
         return
     for printed in report_tables(summary, str(items)):
         options.show(printed)
     for mode, count in done.asked.items():
         typer.echo(f"{mode}: {count} of {done.n_items} items asked, {done.saved[mode]} saved")
     typer.echo(f"outcomes written to {output}", err=True)
+    refuse_incomplete(rows, asked, judges, budget)
 
 
 def _stage_bars(stack: ExitStack) -> Callable[[str, int], Callable[[int], None]]:

@@ -12,7 +12,8 @@ Each ``[judges.NAME]`` table is a judge; composite ones name the judges they are
     type = "pairwise"
     judge = "coin"
 
-Types and their options: ``first-slot``, ``second-slot``, ``longest``; ``random`` (`seed`);
+Types and their options, with examples in ``docs/toml.md``: ``model`` (see
+:mod:`riskjudge.judges.model_config`); ``first-slot``, ``second-slot``, ``longest``; ``random`` (`seed`);
 ``oracle`` (`error_rate`, `seed`); ``constant`` (`score`); ``failing`` (`judge`, `every`, `kind`);
 ``sidecar`` (`url`, `timeout`, `seed`); ``pairwise`` and ``pointwise-bool`` (`judge`); ``panel``
 (`seats`); ``cut`` (`judge`, `cut`, `low`, `high`); ``scope`` (`judge`, and any of `max_chars`,
@@ -29,7 +30,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError
@@ -41,22 +42,37 @@ from riskjudge.judges.pairs import PairwiseTrial, PointwiseComparison
 from riskjudge.judges.panel import Panel
 from riskjudge.judges.protocol import Judge
 from riskjudge.judges.sidecar import SidecarJudge
+from riskjudge.judges.spec import Builder, Spec, Workshop, closest
 from riskjudge.ledger.uncertainty import Judged, measure_named
 
-T = TypeVar("T")
-Builder = Callable[["Spec"], Judge]
-_REQUIRED: Any = object()
+if TYPE_CHECKING:
+    from riskjudge.llm import Budget, RateLimit
 
 
-def read_judges(path: str | Path, builders: Mapping[str, Builder] | None = None) -> list[Judge]:
+def read_judges(
+    path: str | Path,
+    builders: Mapping[str, Builder] | None = None,
+    *,
+    budget: Budget | None = None,
+    rate: RateLimit | None = None,
+) -> list[Judge]:
     """Compose the judges of a TOML file; the module documents the format.
 
     Parameters
     ----------
-    path
+    path : str or path
         The file. Files it names are taken relative to its folder.
-    builders
+    builders : mapping of str to callable, optional
         More judge types by name: a function from a :class:`Spec` to a judge.
+    budget : Budget, optional
+        What all its models may spend together.
+    rate : RateLimit, optional
+        How fast they may be asked.
+
+    Returns
+    -------
+    list of Judge
+        Those to run.
 
     Raises
     ------
@@ -72,7 +88,7 @@ def read_judges(path: str | Path, builders: Mapping[str, Builder] | None = None)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML ({error})") from None
     try:
-        return compose(config, path.parent, builders)
+        return compose(config, path.parent, builders, budget=budget, rate=rate)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -81,8 +97,24 @@ def compose(
     config: Mapping[str, Any],
     folder: Path = Path(),
     builders: Mapping[str, Builder] | None = None,
+    *,
+    budget: Budget | None = None,
+    rate: RateLimit | None = None,
 ) -> list[Judge]:
     """Compose judges from a configuration that is already parsed.
+
+    Parameters
+    ----------
+    config : mapping
+        The parsed TOML.
+    folder : path
+        What files are relative to.
+    builders, budget, rate
+        As for :func:`read_judges`.
+
+    Returns
+    -------
+    list of Judge
 
     Examples
     --------
@@ -92,124 +124,29 @@ def compose(
     """
     unknown = set(config) - {"seed", "run", "judges"}
     if unknown:
-        raise InputError(f"unknown entry {min(unknown)!r}; there are `seed`, `run`, `judges`")
+        entries = ("seed", "run", "judges")
+        raise InputError(
+            f"unknown entry {min(unknown)!r}{closest(min(unknown), entries)}; there are `seed`, "
+            "`run`, `judges`"
+        )
+    seed = config.get("seed", 0)
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise InputError(f"`seed` is a whole number, got {seed!r}")
     tables = config.get("judges")
     if not isinstance(tables, Mapping) or not tables:
         raise InputError("no [judges.NAME] table")
-    workshop = _Workshop(tables, folder, {**BUILDERS, **(builders or {})}, config.get("seed", 0))
+    workshop = Workshop(tables, folder, {**BUILDERS, **(builders or {})}, seed)
+    workshop.budget, workshop.rate = budget, rate
     built = {name: workshop.build(name, ()) for name in tables}
     run = config.get("run", [name for name in tables if name not in workshop.used])
-    if not isinstance(run, list) or not run:
-        raise InputError("`run` is a list of judges' names")
+    if not isinstance(run, list) or not run or not all(isinstance(name, str) for name in run):
+        raise InputError(f"`run` is a list of judges' names, got {run!r}")
     for name in run:
         if name not in built:
-            raise InputError(f"`run`: there is no judge {name!r}")
+            raise InputError(f"`run`: there is no judge {name!r}{closest(name, built)}")
+        if run.count(name) > 1:
+            raise InputError(f"`run` names {name!r} twice")
     return [built[name] for name in run]
-
-
-class _Workshop:
-    """Builds judges by name, each from its table, and knows which are parts of others."""
-
-    def __init__(
-        self, tables: Mapping[str, Any], folder: Path, builders: Mapping[str, Builder], seed: Any
-    ) -> None:
-        self.tables, self.folder, self.builders, self.seed = tables, folder, builders, seed
-        self.used: set[str] = set()
-
-    def build(self, name: str, within: tuple[str, ...]) -> Judge:
-        if name in within:
-            raise InputError(f"judges made of each other: {' -> '.join((*within, name))}")
-        table = self.tables.get(name)
-        if not isinstance(table, Mapping):
-            raise InputError(f"there is no [judges.{name}]")
-        spec = Spec(name, table, self, (*within, name))
-        kind = spec.text("type")
-        if kind not in self.builders:
-            spec.complain("type", f"{kind!r} is none of {', '.join(self.builders)}")
-        try:
-            judge = self.builders[kind](spec)
-        except InputError as error:
-            text = str(error)
-            raise InputError(text if text.startswith("[") else f"[judges.{name}]: {text}") from None
-        spec.refuse_leftovers()
-        return judge
-
-
-class Spec:
-    """One ``[judges.NAME]`` table, read option by option; what is left over is an error."""
-
-    def __init__(
-        self, name: str, table: Mapping[str, Any], workshop: _Workshop, within: tuple[str, ...]
-    ) -> None:
-        self.name = name
-        self._table, self._workshop, self._within = table, workshop, within
-        self._read: set[str] = set()
-
-    def complain(self, option: str, problem: str) -> None:
-        """Raise `InputError` about an option of this table."""
-        raise InputError(f"[judges.{self.name}] `{option}`: {problem}")
-
-    def _get(self, option: str, kinds: type | tuple[type, ...], what: str, default: Any) -> Any:
-        self._read.add(option)
-        value = self._table.get(option, default)
-        if value is _REQUIRED:
-            self.complain(option, f"is missing; it is {what}")
-        if value is default:
-            return value
-        if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-            self.complain(option, f"is {what}, got {value!r}")
-        return value
-
-    def text(self, option: str, default: Any = _REQUIRED) -> Any:
-        """A text."""
-        return self._get(option, str, "a text", default)
-
-    def number(self, option: str, default: Any = _REQUIRED) -> Any:
-        """A number, as a float."""
-        value = self._get(option, (int, float), "a number", default)
-        return value if value is default else float(value)
-
-    def integer(self, option: str, default: Any = _REQUIRED) -> Any:
-        """A whole number."""
-        return self._get(option, int, "a whole number", default)
-
-    def texts(self, option: str, default: Any = _REQUIRED) -> Any:
-        """A list of texts."""
-        values = self._get(option, list, "a list of texts", default)
-        if values is not default and not all(isinstance(value, str) for value in values):
-            self.complain(option, f"is a list of texts, got {values!r}")
-        return values
-
-    def seed(self) -> int:
-        """This judge's own seed, or that of the file."""
-        seed: int = self.integer("seed", self._workshop.seed)
-        return seed
-
-    def judge(self, option: str = "judge") -> Judge:
-        """The judge that an option names."""
-        return self._part(option, self.text(option))
-
-    def judges(self, option: str) -> list[Judge]:
-        """The judges that an option lists."""
-        return [self._part(option, name) for name in self.texts(option)]
-
-    def _part(self, option: str, name: str) -> Judge:
-        if name not in self._workshop.tables:
-            self.complain(option, f"there is no [judges.{name}]")
-        self._workshop.used.add(name)
-        return self._workshop.build(name, self._within)
-
-    def path(self, option: str) -> Path | None:
-        """A file, relative to the configuration's folder."""
-        text = self.text(option, None)
-        return None if text is None else self._workshop.folder / text
-
-    def refuse_leftovers(self) -> None:
-        """Raise `InputError` about the first option that nothing read."""
-        for option in self._table:
-            if option not in self._read:
-                known = ", ".join(sorted(self._read))
-                self.complain(option, f"is unknown here; the options are {known}")
 
 
 def _build_failing(spec: Spec) -> Judge:
@@ -258,6 +195,8 @@ def _measure(spec: Spec) -> Callable[[Judged], float | None]:
 def _build_gate(spec: Spec) -> Judge:
     measure, judge = _measure(spec), spec.judge()
     threshold, path = spec.number("threshold", None), spec.path("gate")
+    if threshold is not None and threshold < 0:
+        spec.complain("threshold", f"is at least 0, as every uncertainty is, got {threshold!r}")
     if (threshold is None) is (path is None):
         spec.complain("threshold", "a gate has either a `threshold` or a `gate` file")
     if path is not None:
@@ -270,6 +209,13 @@ def _build_router(spec: Spec) -> Judge:
     if path is not None:
         return route_from_file(path, judges, _measure(spec), spec.name)
     return Cascade(judges, spec.name)
+
+
+def _build_model(spec: Spec) -> Judge:
+    # Whoever composes no model needs none of what asking one takes.
+    from riskjudge.judges.model_config import build_model
+
+    return build_model(spec)
 
 
 BUILDERS: Mapping[str, Builder] = {
@@ -294,4 +240,5 @@ BUILDERS: Mapping[str, Builder] = {
     "scope": _build_scope,
     "gate": _build_gate,
     "router": _build_router,
+    "model": _build_model,
 }

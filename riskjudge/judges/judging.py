@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import ModeColumns, Trace
-from riskjudge.data.verdict import BooleanVerdict, Verdict
+from riskjudge.data.verdict import BooleanVerdict, Verdict, Winner
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.items.admission import Admission
-from riskjudge.items.item import Item
-from riskjudge.judges.model import ModelJudge, SelfEvaluatingJudge, measure_of
+from riskjudge.items.item import Item, Label
+from riskjudge.judges.model import ModelJudge, SelfEvaluatingJudge
+from riskjudge.judges.protocol import Judge
 from riskjudge.judges.run import run_into_ledger
+from riskjudge.judges.source import refuse_other_sources, source_of
 from riskjudge.ledger.rows import Row
 from riskjudge.ledger.traces import to_trace
 from riskjudge.ledger.writer import LedgerWriter
@@ -31,19 +34,34 @@ _CELLS: Mapping[str, Any] = {"v": "Int64", "u": "float64", "why": "object"}
 def labelled(items: Iterable[Item], ways: Sequence[Admission]) -> list[Item]:
     """The items with the label of the first way that needs no model; as they came if there is none.
 
+    Parameters
+    ----------
+    items : iterable of Item
+        To be labelled.
+    ways : sequence of Admission
+        How, in order of preference.
+
+    Returns
+    -------
+    list of Item
+
     Raises
     ------
     InputError
-        If that way labels no item at all.
+        If that way labels no item at all, or compares with references and the items are pairs.
     """
     items = list(items)
+    for item in items:
+        if len(item.responses) == 2 and any(way.kind != "column" for way in ways):
+            raise InputError(
+                f"item {item.id!r} is a pair; its label can only come with it (column)"
+            )
     way = next((way for way in ways if way.kind != "llm"), None)
-    if way is None:
+    if way is None or way.kind == "column":
         return items
     found = [replace(item, label=way.label(item)) for item in items]
     if all(item.label is None for item in found):
-        needs = "a label" if way.kind == "column" else "a reference answer"
-        raise InputError(f"no item has {needs}, which the label {way.name!r} needs")
+        raise InputError(f"no item has a reference answer, which the label {way.name!r} needs")
     return found
 
 
@@ -52,38 +70,85 @@ def arm_of(judge: Any) -> str:
     return f"{judge.name}/{judge.mode}"
 
 
-def refuse_other_questions(rows: Iterable[Row], judges: Sequence[AnyModelJudge]) -> None:
+def check_shapes(judges: Iterable[Judge], items: Iterable[Item]) -> None:
+    """Refuse items that a judge cannot be asked about, before the first one is asked.
+
+    Parameters
+    ----------
+    judges : iterable of Judge
+        Those that ask a model are checked.
+    items : iterable of Item
+        Those without a body are left out: nobody is asked about them.
+
+    Raises
+    ------
+    ShapeError
+        Naming the item: two responses where one is graded, or no reference to compare with.
+    """
+    asked = [item for item in items if item.has_body]
+    for judge in judges:
+        if isinstance(judge, AnyModelJudge):
+            for item in asked:
+                judge.check(item)
+
+
+def refuse_other_questions(rows: Iterable[Row], judges: Sequence[Judge]) -> None:
     """Refuse to go on with a ledger whose answers are answers to another question.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        Of the ledger.
+    judges : sequence of Judge
+        Who is about to be asked; those that ask a model are compared.
 
     Raises
     ------
     InputError
-        If an answer in it came from another version of a prompt, other evidence or another score
-        than its judge would use now.
+        If an answer in it came from another source than its judge has now; the difference is named.
     """
-    identities = {arm_of(judge): judge.identity for judge in judges}
+    sources = {arm_of(judge): judge.source for judge in judges if isinstance(judge, AnyModelJudge)}
     for row in rows:
-        now = identities.get(f"{row.judge}/{row.mode}")
-        if now is None or not isinstance(row.outcome, Verdict):
+        now, then = sources.get(f"{row.judge}/{row.mode}"), row.disclosure.get("source")
+        if now is None or then is None or not isinstance(row.outcome, Verdict):
             continue
-        # An answer without a score named is one from the tokens; the rest is there or unknown.
-        then_said = {"score": None, **row.disclosure}
-        for name in ("prompt", "first_prompt", "model", "retriever", "k", "score"):
-            then = then_said.get(name)
-            if name in then_said and then != now.get(name):
-                raise InputError(
-                    f"the ledger's row {row.id!r} was answered with the {name} {then!r}, and now it "
-                    f"is {now.get(name)!r}; write to another output, or restore what changed"
-                )
+        try:
+            differences = ScoreSource(then).differences(now, "the ledger", "this run")
+        except (InputError, TypeError):
+            raise InputError(f"the ledger's row {row.id!r} discloses no source: {then!r}") from None
+        if differences:
+            raise InputError(
+                f"the ledger's row {row.id!r} was answered in another way: {'; '.join(differences)}; "
+                "write to another output, or restore what changed"
+            )
 
 
 def trace_table(
-    rows: Iterable[Row], judges: Sequence[AnyModelJudge], items: Sequence[Item]
+    rows: Iterable[Row],
+    judges: Sequence[Judge],
+    items: Sequence[Item],
+    measure: str | None = None,
 ) -> pd.DataFrame:
     """The trace's table: items in their own order, a mode for each judge in theirs.
 
     The order in which rows were stored does not show. Items without a body are left out; an item
-    that a judge was not asked about has empty cells.
+    that a judge was not asked about has empty cells. What made a mode's scores stands in its column
+    `source`.
+
+    Parameters
+    ----------
+    rows : iterable of Row
+        Of a ledger.
+    judges : sequence of Judge
+        The modes, in order.
+    items : sequence of Item
+        The labels are theirs, whatever the rows say.
+    measure : str, optional
+        The uncertainty; by default the one that suits each judge.
+
+    Returns
+    -------
+    pandas.DataFrame
 
     Raises
     ------
@@ -102,15 +167,17 @@ def trace_table(
         "label": pd.array([_code(item.label) for item in asked], dtype="Int64"),
     }
     for number, judge in enumerate(judges, start=1):
-        arm = arm_of(judge)
+        arm, source = arm_of(judge), source_of(judge, measure)
         found = [by_arm[arm][name] for name in ids if name in by_arm[arm]]
-        _require_confidence(arm, found)
-        cells = _cells(found, arm, measure_of(judge))
+        if source["measure"] in ("confidence", "predictive_entropy"):
+            _require_confidence(arm, found)
+        cells = _cells(found, arm, str(source["measure"]))
         for name, kind in _CELLS.items():
             if name in cells:
                 data[f"{name}{number}"] = pd.array(list(cells[name].reindex(ids)), dtype=kind)
             elif name != "why":
                 data[f"{name}{number}"] = pd.Series([None] * len(ids), dtype=kind)
+        data[f"source{number}"] = [str(source)] * len(ids)
     if any(item.group is not None for item in asked):
         data["group"] = [item.group or item.id for item in asked]
     if any(item.subset is not None for item in asked):
@@ -145,25 +212,41 @@ def add_labels(
     items: Sequence[Item],
     ways: Sequence[Admission],
     evaluations: Mapping[str, Row],
+    evaluator: ScoreSource | None = None,
 ) -> None:
     """Put a column for each way to label into a trace's table; the first way is its ``label``.
 
+    The column `label_source` says where that one comes from.
+
     Parameters
     ----------
-    evaluations
+    frame : pandas.DataFrame
+        The trace's table, which is changed.
+    items : sequence of Item
+        What was judged.
+    ways : sequence of Admission
+        How to label, in order.
+    evaluations : mapping of str to Row
         Rows of the LLM evaluator by item; one that failed leaves no label.
+    evaluator : ScoreSource, optional
+        What made them.
     """
     import pandas as pd
 
     by_id = {item.id: item for item in items}
+    values: list[Label | None]
     for number, way in enumerate(ways):
         if way.kind == "llm":
             values = [_verdict_of(evaluations.get(name)) for name in frame["item_id"]]
+        elif way.kind == "column":
+            values = [by_id[name].label for name in frame["item_id"]]
         else:
             values = [way.label(by_id[name]) for name in frame["item_id"]]
         column = pd.array([_code(value) for value in values], dtype="Int64")
         if number == 0:
             frame["label"] = column
+            made = "" if evaluator is None or way.kind != "llm" else f": {evaluator}"
+            frame["label_source"] = way.name + made
         if len(ways) > 1:
             frame[f"label_{way.name}"] = column
 
@@ -173,7 +256,8 @@ def _verdict_of(row: Row | None) -> bool | None:
 
 
 def _code(label: object) -> int | None:
-    return int(label) if isinstance(label, bool) else None
+    """As in a trace: 1 for right, or for the first candidate's win."""
+    return int(label in (True, Winner.A)) if isinstance(label, bool | Winner) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +266,11 @@ class LazyRun:
 
     Attributes
     ----------
-    outcomes
+    outcomes : Outcomes
         What became of each item.
-    asked
+    asked : mapping of str to int
         Items that each mode was asked about, by its name in the gate.
-    n_items
+    n_items : int
         Items with a body.
     """
 
@@ -207,6 +291,7 @@ def run_lazily(
     ledger: LedgerWriter,
     *,
     concurrency: int = 1,
+    on_mismatch: str = "refuse",
     report: Callable[[str, int], Report] = lambda mode, total: lambda done: None,
 ) -> LazyRun:
     """Decide items with a gate, asking each mode only about what no earlier mode was accepted on.
@@ -215,23 +300,27 @@ def run_lazily(
 
     Parameters
     ----------
-    gate
+    gate : Router or SelectiveGate
         Fitted or not.
-    judges
+    judges : sequence of ModelJudge or SelfEvaluatingJudge
         One for each of the gate's modes, in its order.
-    items
+    items : sequence of Item
         What to decide.
-    ledger
+    ledger : LedgerWriter
         Keeps the judgements; one that holds some already is gone on with.
-    concurrency
+    concurrency : int
         Judgements under way at once.
-    report
+    on_mismatch : {"refuse", "uncertify"}
+        What to do where the gate was fitted on scores that were made in another way: stop before
+        anything is asked, or decide without a certificate.
+    report : callable
         Given a mode and the number of its items, returns what is told the number done.
 
     Raises
     ------
     InputError
-        If there are more or fewer judges than modes, or the gate knows them in another order.
+        If there are more or fewer judges than modes, the gate knows them in another order, or it was
+        fitted on scores of another source.
     """
     named = tuple(judge.mode for judge in judges)
     modes = gate.modes_ if gate.fitted else named
@@ -244,11 +333,17 @@ def run_lazily(
     waiting = [item for item in items if item.has_body]
     if not waiting:
         raise InputError("no item has a body; there is nothing to decide")
+    check_shapes(judges, waiting)
     refuse_other_questions(ledger.rows, judges)
+    if gate.fitted:
+        refuse_other_sources(gate, [source_of(j) for j in judges], on_mismatch=on_mismatch)
     n_items, asked = len(waiting), dict.fromkeys(modes, 0)
 
     def decide() -> Outcomes:
-        return gate.decide(_trace(trace_table(ledger.rows, judges, items), modes))
+        trace = _trace(trace_table(ledger.rows, judges, items), modes)
+        # The option is the gate's; nothing is passed where it says what it does anyway.
+        options: dict[str, Any] = {} if on_mismatch == "refuse" else {"on_mismatch": on_mismatch}
+        return gate.decide(trace, **options)
 
     for k in _order(gate, len(modes)):
         asked[modes[k]] = len(waiting)
@@ -277,7 +372,9 @@ def _order(gate: Router | SelectiveGate, n_modes: int) -> list[int]:
 
 def _trace(frame: pd.DataFrame, modes: Sequence[str]) -> Trace:
     columns = [
-        ModeColumns(mode, f"v{n}", f"u{n}", f"why{n}" if f"why{n}" in frame.columns else None)
+        ModeColumns(
+            mode, f"v{n}", f"u{n}", f"why{n}" if f"why{n}" in frame.columns else None, f"source{n}"
+        )
         for n, mode in enumerate(modes, start=1)
     ]
     return Trace.from_frame(frame, modes=columns, source="the judgements")

@@ -177,6 +177,21 @@ class ModelJudge:
             judgement = Judgement(error.failure, disclosure=disclosure)
         return replace(judgement, calls=sent.calls)
 
+    def check(self, item: Item) -> None:
+        """Refuse an item of the wrong shape, without asking.
+
+        Parameters
+        ----------
+        item : Item
+            What is to be judged.
+
+        Raises
+        ------
+        ShapeError
+            If it has another number of responses than the prompt takes, or lacks the references.
+        """
+        self._values(item)
+
     def _values(self, item: Item) -> dict[str, str]:
         pair = self.prompt.needs("other")
         if len(item.responses) != (2 if pair else 1):
@@ -368,6 +383,10 @@ class SelfEvaluatingJudge:
         first = self.judge.identity
         parts = {"prompt": self.prompt.id, "first_prompt": first["prompt"]}
         return {**first, **parts, "source": dict(self.source)}
+
+    def check(self, item: Item) -> None:
+        """As that of :class:`ModelJudge`."""
+        self.judge.check(item)
 
     @property
     def _second(self) -> ModelJudge:

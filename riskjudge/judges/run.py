@@ -36,14 +36,15 @@ def judge_item(judge: Judge, item: Item, timed: bool = False) -> Row:
         ledger_abstain_reason=item.ledger_abstain_reason,
     )
     if not item.has_body:
-        return row(outcome=None, calls=0)
+        return row(outcome=None, calls=0, disclosure={"content": item.content})
     started, clock = datetime.now(UTC), time.perf_counter()
     judgement = ask(judge, item)
     seconds = time.perf_counter() - clock
     return row(
         outcome=judgement.outcome,
         confidence=judgement.confidence,
-        disclosure=judgement.disclosure,
+        # The content tells a corrected item from the one that was judged.
+        disclosure={**judgement.disclosure, "content": item.content},
         seed=judgement.seed,
         order=judgement.order,
         calls=judgement.calls,
@@ -70,20 +71,21 @@ def run_into_ledger(
 ) -> int:
     """Ask every judge about every item that the ledger has no standing answer for.
 
-    A run that was interrupted goes on where it stopped; failures are asked again, answers are not.
+    A run that was interrupted goes on where it stopped; failures are asked again, and so is an item
+    whose question, responses or references changed under its id. Other answers are not.
 
     Parameters
     ----------
-    judges, items
+    judges, items : iterable of Judge, iterable of Item
         What to run on what.
-    ledger
+    ledger : LedgerWriter
         Takes each row as soon as it is there; rows that come in together share one sync.
-    timed
+    timed : bool
         Whether rows carry timings. Without them, and one at a time, the same call leaves the
         same bytes.
-    concurrency
+    concurrency : int
         Judgements under way at once, in threads. Rows are stored in the order in which they finish.
-    report
+    report : callable
         Told the number of rows appended so far.
 
     Returns
@@ -91,13 +93,8 @@ def run_into_ledger(
     int
         The number of rows appended.
     """
-    items, done = list(items), ledger.done
-    jobs = [
-        (judge, item)
-        for judge in judges
-        for item in items
-        if f"{judge.name}/{judge.mode}/{item.id}" not in done
-    ]
+    items, judges = list(items), list(judges)
+    jobs = unanswered(judges, items, ledger)
     if concurrency < 1:
         raise InputError(f"the concurrency is at least 1, got {concurrency!r}")
     appended = 0
@@ -106,6 +103,53 @@ def run_into_ledger(
         appended += len(rows)
         report(appended)
     return appended
+
+
+def unanswered(
+    judges: Iterable[Judge], items: Iterable[Item], ledger: LedgerWriter
+) -> list[tuple[Judge, Item]]:
+    """The questions that the ledger has no standing answer to.
+
+    A failure is none, and neither is an answer about another content under the same id.
+
+    Parameters
+    ----------
+    judges, items : iterable of Judge, iterable of Item
+        Who is to be asked about what.
+    ledger : LedgerWriter
+        What was answered.
+
+    Returns
+    -------
+    list of tuple
+        Judge and item, by judge.
+    """
+    items, done = list(items), {row.id: row for row in ledger.rows if row.id in ledger.done}
+    asked = []
+    for judge in judges:
+        for item in items:
+            row = done.get(f"{judge.name}/{judge.mode}/{item.id}")
+            if row is None or is_stale(row, item):
+                asked.append((judge, item))
+    return asked
+
+
+def is_stale(row: Row, item: Item) -> bool:
+    """Whether a row answers another question than the item now asks.
+
+    Parameters
+    ----------
+    row : Row
+        What was answered under the item's id.
+    item : Item
+        As it is now. Its label may change: no judge is shown it.
+
+    Returns
+    -------
+    bool
+        False where the row does not say what it was asked.
+    """
+    return row.content is not None and row.content != item.content
 
 
 def _in_turn(jobs: Sequence[tuple[Judge, Item]], timed: bool) -> Iterator[list[Row]]:

@@ -35,13 +35,13 @@ class Ledger:
 
 @dataclass
 class Settled:
-    """Rows by id. A failure may be asked again, so a later row replaces it; nothing else may."""
+    """Rows by id. A later row replaces a failure, and an answer about another content."""
 
     rows: dict[str, Row] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
         earlier = self.rows.get(row.id)
-        if earlier is not None and earlier.status is not ItemStatus.SCORE_FAILED:
+        if earlier is not None and not row.may_follow(earlier):
             raise InputError(
                 f"duplicate id {row.id!r}; only a failed row may be followed by another"
             )
@@ -87,19 +87,21 @@ def stream_ledger(path: str | Path) -> Iterator[Row]:
     InputError
         At the first damaged line or repeated id, before any row is handed out.
     """
-    # Line of the row that stands for an id; negative while that row is a failure.
-    standing: dict[str, int] = {}
+    # Of the row that stands for an id: its line, whether it failed, and its content.
+    standing: dict[str, tuple[int, bool, str | None]] = {}
     for number, line in json_lines(path):
         try:
             row = parse_line(line)
-            if standing.get(row.id, -1) > 0:
+            _, failed, content = standing.get(row.id, (0, True, None))
+            changed = None not in (content, row.content) and content != row.content
+            if not failed and not changed:
                 raise InputError(f"duplicate id {row.id!r}")
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from None
-        standing[row.id] = -number if row.status is ItemStatus.SCORE_FAILED else number
+        standing[row.id] = number, row.status is ItemStatus.SCORE_FAILED, row.content
     for number, line in json_lines(path):
         row = parse_line(line)
-        if abs(standing[row.id]) == number:
+        if standing[row.id][0] == number:
             yield row
 
 

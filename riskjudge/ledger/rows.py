@@ -132,6 +132,26 @@ class Row:
         return ItemStatus.GRADED
 
     @property
+    def content(self) -> str | None:
+        """A hash of what was judged; None where the row does not say."""
+        content = self.disclosure.get("content")
+        return content if isinstance(content, str) else None
+
+    def may_follow(self, earlier: Row) -> bool:
+        """Whether this row may stand in place of an earlier one of the same id.
+
+        After a failure any row may; after an answer, one about another content.
+
+        Parameters
+        ----------
+        earlier : Row
+            Of the same id.
+        """
+        if earlier.status is ItemStatus.SCORE_FAILED:
+            return True
+        return None not in (self.content, earlier.content) and self.content != earlier.content
+
+    @property
     def agrees(self) -> bool | None:
         """Whether the verdict equals its label; None where there is nothing to compare."""
         if self.label is None or not isinstance(self.outcome, (BooleanVerdict, WinnerVerdict)):
