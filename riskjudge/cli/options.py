@@ -91,13 +91,13 @@ def load_trace(
     label: str = "label",
     group: str | None = None,
     where: Sequence[str] | None = None,
+    frame: pd.DataFrame | None = None,
 ) -> Trace:
-    """Read a trace and keep the rows that `where` asks for."""
+    """Read a trace and keep the rows that `where` asks for; `frame` is the file's table if it was read."""
     from riskjudge.data.trace import ModeColumns, Trace
     from riskjudge.io.tables import read_table
 
-    frame = read_table(path, text=[item_id])
-    frame = keep_rows(frame, where, path)
+    frame = keep_rows(read_table(path, text=[item_id]) if frame is None else frame, where, path)
     parsed = [m if isinstance(m, ModeColumns) else ModeColumns.parse(m) for m in modes or ()]
     return Trace.from_frame(
         frame, modes=parsed or None, item_id=item_id, label=label, group=group, source=str(path)

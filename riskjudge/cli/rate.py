@@ -62,7 +62,6 @@ def load_sample(
     where: list[str] | None = None,
 ) -> Loaded:
     """Read a trace, a trace and a gate, or outcomes."""
-    from riskjudge.gate import load_gate
     from riskjudge.io.tables import read_table
     from riskjudge.rates import RateSample, reading
 
@@ -72,11 +71,15 @@ def load_sample(
         if gate is not None or only is not None or modes:
             raise InputError(f"{path} holds outcomes: --gate, --only and --mode belong to a trace")
         return _from_outcomes(options.keep_rows(frame, where, path), path, by, group)
-    table = options.load_trace(path, modes, item_id=item_id, label=label, group=group, where=where)
+    table = options.load_trace(
+        path, modes, item_id=item_id, label=label, group=group, where=where, frame=frame
+    )
     extra = table.extra
     if gate is not None:
         if only is not None:
             raise InputError("--only chooses a mode, and --gate brings its own")
+        from riskjudge.gate import load_gate
+
         fitted = load_gate(gate)
         seen = table if modes or not fitted.fitted else table.select(fitted.modes_)
         sample = RateSample.from_outcomes(fitted.decide(seen), seen)

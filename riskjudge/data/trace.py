@@ -357,7 +357,7 @@ class _TraceColumns(Columns):
             value = f"a number of {len(str(raw[row]))} digits"
             raise self.wrong(mode.uncertainty, row, value, "a finite number") from None
         strange = np.isnan(scores) & ~pd.isna(raw)
-        strange &= ~np.isin(np.array([str(v).strip().lower() for v in raw]), ["", "nan"])
+        strange[strange] = [str(v).strip().lower() not in ("", "nan") for v in raw[strange]]
         for bad, right in ((strange, "a number"), (np.isinf(scores), "a finite number")):
             if bad.any():
                 row = int(bad.argmax())
