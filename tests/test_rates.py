@@ -379,3 +379,22 @@ def test_bounds_without_labels_of_the_rest(accepted):
     found = no_label_bounds(RateSample.from_arrays(verdicts, np.where(verdicts == 1, 1, -1)))
     assert found.high == pytest.approx(1.0)
     assert found.low == pytest.approx(accepted, abs=0.04)
+
+
+def test_a_plan_delivers_the_width_it_was_made_for():
+    from riskjudge.rates.planning import plan_from_pilot, plan_rate
+
+    plan = plan_rate(0.1, rate=0.7, tpr=0.9, tnr=0.9, rows=10_000)
+    rng = np.random.default_rng(17)
+    widths = [
+        ESTIMATORS["stratified"](sample(rng, 10_000, plan.labels, 0.7, 0.9, 0.9)).width
+        for _ in range(100)
+    ]
+    assert np.mean(widths) == pytest.approx(0.1, rel=0.05)
+    assert plan_rate(0.01, rows=500).labels is None
+    pilot = plan_from_pilot(sample(rng, 10_000, 300, 0.7, 0.9, 0.9), 0.1)
+    assert pilot.labels == pytest.approx(plan.labels, rel=0.25)
+    done = run("plan", "--rate", "--width", 0.1, "--expected", 0.7, "--json")
+    assert json.loads(done.stdout)["labels"] == plan_rate(0.1, rate=0.7).labels
+    assert run("plan", "--rate", "--width", 0.001, "--rows", 1000).exit_code == 1
+    assert isinstance(run("plan", "--rate").exception, InputError)

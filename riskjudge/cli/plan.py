@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from riskjudge.cli import options
+from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
     from riskjudge.audit.planning import SimulatedPower
@@ -43,6 +44,26 @@ def plan(
     replicates: Annotated[
         int, typer.Option(help="Simulated calibrations for each number of labels; 0 for none.")
     ] = 200,
+    rate: Annotated[
+        bool,
+        typer.Option("--rate", help="Plan a pass rate (see `rate`) in place of a certificate."),
+    ] = False,
+    width: Annotated[
+        float | None, typer.Option(help="With --rate: wanted length of its interval.")
+    ] = None,
+    expected: Annotated[float, typer.Option(help="With --rate: expected pass rate.")] = 0.8,
+    tpr: Annotated[
+        float, typer.Option(help="With --rate: share of right answers that the judge passes.")
+    ] = 0.9,
+    tnr: Annotated[
+        float, typer.Option(help="With --rate: share of wrong answers that the judge fails.")
+    ] = 0.9,
+    rows: Annotated[
+        int | None, typer.Option(help="With --rate: rows with a verdict; as many as matter else.")
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(help="With --rate: confidence of the interval.")
+    ] = 0.95,
     modes: options.Modes = None,
     item_id: options.ItemId = "item_id",
     label: options.Label = "label",
@@ -56,6 +77,13 @@ def plan(
     with its uncertainty and whose surest verdicts have the given coverage and error rate.
     Exit code 1: with that error rate no number of labels would do.
     """
+    if rate:
+        _plan_rate(
+            width, expected, tpr, tnr, rows, confidence, pilot, modes, item_id, label, as_json, form
+        )
+        return
+    if width is not None:
+        raise InputError("--width is the length of a pass rate's interval: give --rate too")
     from riskjudge.audit.planning import RisingErrors, labels_for_power, simulate_power
     from riskjudge.calibration import plan_labels
     from riskjudge.evaluation.render import plan_table
@@ -99,6 +127,41 @@ def plan(
             options.show(simulation_table(at_plan, found, power), form)
     impossible = planned.labels is None or (source is not None and replicates > 0 and found is None)
     raise typer.Exit(1 if impossible else 0)
+
+
+def _plan_rate(
+    width: float | None,
+    expected: float,
+    tpr: float,
+    tnr: float,
+    rows: int | None,
+    confidence: float,
+    pilot: Path | None,
+    modes: list[str] | None,
+    item_id: str,
+    label: str,
+    as_json: bool,
+    form: str,
+) -> None:
+    """Labels for a pass rate: for a judge as expected, or as a pilot shows it."""
+    from riskjudge.rates import RateSample
+    from riskjudge.rates.planning import plan_from_pilot, plan_rate
+    from riskjudge.rates.render import rate_plan_table
+
+    if width is None:
+        raise InputError("--rate needs the wanted length of the interval: --width 0.1, say")
+    if pilot is None:
+        planned = plan_rate(
+            width, rate=expected, tpr=tpr, tnr=tnr, rows=rows, confidence=confidence
+        )
+    else:
+        table = options.load_trace(pilot, modes, item_id=item_id, label=label)
+        planned = plan_from_pilot(RateSample.from_trace(table), width, confidence=confidence)
+    if as_json:
+        options.print_json(asdict(planned))
+    else:
+        options.show(rate_plan_table(planned), form)
+    raise typer.Exit(0 if planned.labels is not None else 1)
 
 
 def simulation_table(at_plan: SimulatedPower, found: SimulatedPower | None, power: float) -> Table:

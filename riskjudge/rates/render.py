@@ -9,6 +9,7 @@ from riskjudge.evaluation.render import percent
 from riskjudge.rates.comparison import Ranking
 from riskjudge.rates.drawing import Draw
 from riskjudge.rates.estimate import Estimate
+from riskjudge.rates.planning import RatePlan
 from riskjudge.rates.report import DEFAULT, RateReport
 from riskjudge.rates.sample import RateSample
 from riskjudge.rates.systems import SystemRates
@@ -183,3 +184,22 @@ def draw_table(drawn: Draw, sample: RateSample, source: str = "") -> Table:
         ),
         ("weight: rows of the stratum that a label will stand for",),
     )
+
+
+def rate_plan_table(plan: RatePlan) -> Table:
+    """Labels that a wanted width takes."""
+    labels = "no number would do" if plan.labels is None else str(plan.labels)
+    rows = [
+        ("expected pass rate", percent(plan.rate)),
+        ("rows with a verdict", "as many as matter" if plan.rows is None else str(plan.rows)),
+        ("labels, corrected rate", labels),
+        ("labels, without the judge", str(plan.labels_alone)),
+    ]
+    if plan.saved is not None:
+        rows.append(("the judge saves a factor of", f"{plan.saved:.2f}"))
+    notes: tuple[str, ...] = ()
+    if plan.labels is None:
+        notes = ("with so few rows the interval stays wider even if all are labelled",)
+    level = f"{100 * plan.confidence:g} %"
+    title = f"Labels for a {level} interval {100 * plan.width:g} points long"
+    return Table(title, ("", ""), tuple(rows), notes)
