@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,8 +20,71 @@ def sql(
     value: Annotated[
         str, typer.Option(help="mode: who accepts; verdict: what was accepted.")
     ] = "mode",
+    dialect: Annotated[
+        str,
+        typer.Option(
+            help="ansi, duckdb, postgres, snowflake, sqlite, mysql, bigquery, spark or tsql."
+        ),
+    ] = "ansi",
+    guard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="Print a query instead that says whether a table fits the rule."
+        ),
+    ] = None,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TRACE",
+            help="Run the rule over a trace in DuckDB or SQLite and compare with decide.",
+        ),
+    ] = None,
+    item_id: options.ItemId = "item_id",
+    as_json: options.AsJson = False,
 ) -> None:
-    """Print a gate's routing rule as an SQL CASE expression."""
-    from riskjudge.gate import load_gate
+    """Print a gate's routing rule as an SQL CASE expression, or check it.
 
-    typer.echo(load_gate(gate).to_sql(value))
+    Exit code 1: the engine does not decide as the gate does, or cannot run the rule.
+    """
+    from riskjudge.errors import InputError
+    from riskjudge.gate import load_gate
+    from riskjudge.gate.sql import sql_guard
+
+    if guard is not None and check is not None:
+        raise InputError("--guard prints a query and --check runs the rule: ask for one of them")
+    fitted = load_gate(gate)
+    expression = fitted.to_sql(value, dialect)
+    if check is not None:
+        _check(gate, check, dialect, item_id, as_json)
+    elif guard is not None:
+        share = fitted.certificate_.coverage
+        typer.echo(sql_guard(fitted.columns_, fitted.thresholds_, guard, share, dialect))
+    else:
+        typer.echo(expression)
+
+
+def _check(gate: Path, path: Path, dialect: str, item_id: str, as_json: bool) -> None:
+    from riskjudge.data.trace import Trace
+    from riskjudge.gate import load_gate
+    from riskjudge.gate.sql_check import check_sql
+    from riskjudge.io.tables import read_table
+
+    fitted = load_gate(gate)
+    frame = read_table(path, text=[item_id])
+    decided = fitted.decide(
+        Trace.from_frame(frame, modes=fitted.columns_, item_id=item_id, source=str(path))
+    )
+    result = check_sql(fitted.columns_, fitted.thresholds_, frame, decided, dialect)
+    if as_json:
+        options.print_json(result.to_dict())
+    elif result.problem is not None:
+        typer.echo(f"{result.engine} cannot run the rule: {result.problem}")
+    else:
+        first = ", ".join(result.differing[:5])
+        typer.echo(
+            f"{result.items} items, {result.accepted} accepted: {result.engine} decides all alike"
+            if result.agrees
+            else f"{len(result.differing)} of {result.items} items are decided differently by "
+            f"{result.engine}, the first of them {first}"
+        )
+    raise typer.Exit(0 if result.agrees else 1)

@@ -1,20 +1,18 @@
-"""A gate on disk and in a warehouse: versioned JSON, and an SQL expression."""
+"""A gate on disk: versioned JSON."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from riskjudge._typing import FloatArray
 from riskjudge._version import __version__
 from riskjudge.calibration import Certificate, Procedure
-from riskjudge.counts import NONE
 from riskjudge.data.trace import ModeColumns
 from riskjudge.errors import InputError
 from riskjudge.gate.labels import LabelPrints
@@ -135,31 +133,6 @@ def _rebuilt(data: Mapping[str, Any]) -> SelectiveGate | Router:
     return gate
 
 
-def sql_case(
-    modes: Sequence[ModeColumns], thresholds: FloatArray | None, value: str = "mode"
-) -> str:
-    """The routing rule as a CASE expression; see :meth:`riskjudge.Router.to_sql`."""
-    if value not in ("mode", "verdict"):
-        raise InputError(f"value must be 'mode' or 'verdict', got {value!r}")
-    lines = ["CASE"]
-    rows = np.empty((0, 1)) if thresholds is None else thresholds.reshape(len(modes), -1)
-    for mode, row in zip(modes, rows, strict=False):
-        verdict, score = _quoted(mode.verdict), _quoted(mode.uncertainty)
-        result = verdict if value == "verdict" else "'" + mode.name.replace("'", "''") + "'"
-        for i, t in enumerate(row):
-            if t == NONE:
-                continue
-            accepted = (
-                f"{verdict} IS NOT NULL" if len(row) == 1 else f"CAST({verdict} AS INTEGER) = {i}"
-            )
-            if mode.why is not None:  # a reason for no verdict outweighs what else stands there
-                accepted += f" AND {_quoted(mode.why)} IS NULL"
-            lines.append(f"  WHEN {accepted} AND {score} <= {float(t)!r} THEN {result}")
-    if len(lines) == 1:
-        return "NULL"
-    return "\n".join([*lines, "  ELSE NULL", "END"])
-
-
 def _rule(certificate: Certificate) -> dict[str, Any]:
     if certificate.thresholds is None:
         return {"accepts": "nothing"}
@@ -177,10 +150,6 @@ def _read_prints(data: Mapping[str, Any] | None) -> LabelPrints | None:
 
 def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _checksum(data: Mapping[str, Any]) -> str:

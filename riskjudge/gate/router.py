@@ -223,7 +223,7 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
         by_verdict = len(thresholds) > len(self.columns_)
         return thresholds.reshape(-1, 2) if by_verdict else thresholds
 
-    def to_sql(self, value: str = "mode") -> str:
+    def to_sql(self, value: str = "mode", dialect: str = "ansi") -> str:
         """The routing rule as an SQL CASE expression over the trace's columns.
 
         Parameters
@@ -231,6 +231,9 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
         value : str
             ``mode`` gives the accepting mode's name, ``verdict`` its verdict; both are NULL where
             the gate declines. Rows with a NULL score or verdict are not accepted by that mode.
+        dialect : str
+            One of :data:`riskjudge.gate.sql.DIALECTS`: how names are quoted and numbers told from
+            texts.
 
         Examples
         --------
@@ -239,14 +242,16 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
         >>> gate = SelectiveGate(alpha=0.2, procedure="pointwise").fit(trace)
         >>> print(gate.to_sql())
         CASE
-          WHEN "v1" IS NOT NULL AND "u1" <= 0.563819095477387 THEN 'mode1'
+          WHEN v1 IN (0, 1)
+            AND u1 BETWEEN -1.7976931348623157e+308 AND 0.563819095477387e0
+            THEN 'mode1'
           ELSE NULL
         END
         """
-        from riskjudge.gate.document import sql_case
+        from riskjudge.gate.sql import sql_case
 
         self._check_fitted()
-        return sql_case(self.columns_, self.thresholds_, value)
+        return sql_case(self.columns_, self.thresholds_, value, dialect)
 
     def save(self, path: str | Path) -> None:
         """Write the gate as versioned JSON, whole or not at all."""
