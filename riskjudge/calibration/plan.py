@@ -185,7 +185,7 @@ def run_family(family: Family, target: Target) -> Tested:
     else:
         p = rule_p_values(tallied, sample, target)
         lengths = [len(chain.path) for chain in family.chains]
-        levels, waiting = _pass_weights(path, p, lengths, weights, delta)
+        levels, waiting = pass_weights(path, p, lengths, weights, delta)
     return Tested(sample, tallied, levels, waiting, family.chains)
 
 
@@ -205,7 +205,7 @@ def _passed(tallied: PathCounts, sample: Sample, target: Target, level: float) -
     return len(tallied)
 
 
-def _pass_weights(
+def pass_weights(
     path: FloatArray, p: FloatArray, lengths: Sequence[int], weights: Sequence[float], delta: float
 ) -> tuple[FloatArray, FloatArray]:
     """Level at which each vector is rejected, and the one at which each chain waits in the end."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from riskjudge.cli import options, schedule
+from riskjudge.errors import InputError
 
 
 def register(app: typer.Typer) -> None:
@@ -49,6 +50,19 @@ def calibrate(
     groups: options.Groups = "refuse",
     where: options.Where = None,
     seed: options.Seed = 0,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="A certificate for each value of this column, and one for the groups that are too small; "
+            "delta is that of all together."
+        ),
+    ] = None,
+    min_n: Annotated[
+        int | None,
+        typer.Option(
+            help="Labelled items that a group needs for a certificate of its own, with --by."
+        ),
+    ] = None,
     looks: schedule.LooksOption = None,
     batch: schedule.Batch = None,
     sizes: schedule.Sizes = None,
@@ -72,6 +86,8 @@ def calibrate(
     Exit code 0: certified. 1: nothing certifies (the gate written then accepts nothing).
     """
     from riskjudge.evaluation.render import certificate_table
+    from riskjudge.gate.document import gate_to_dict
+    from riskjudge.gate.grouped import GroupedGate
     from riskjudge.gate.registry import FILE_NAME, registered
 
     table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
@@ -90,6 +106,28 @@ def calibrate(
         seed=seed,
         path=path,
     )
+    if by is not None:
+        if looks is not None or sizes is not None or state is not None:
+            raise InputError("--by and a schedule of looks do not go together")
+        grouped = GroupedGate(gate, by, min_n).fit(table, more)
+        if registry is None and output is not None and (output.is_file() or not output.exists()):
+            registry = output.parent / FILE_NAME
+        if registry is not None and not no_registry:
+            for part in grouped.all_gates.values():
+                registered(part, registry)
+        if output is not None:
+            grouped.save(output)
+        if as_json:
+            options.print_json(gate_to_dict(grouped))
+        else:
+            for name, part in grouped.all_gates.items():
+                title = f"{trace}, {by} = {name}"
+                options.show(certificate_table(part.certificate_, title), form)
+            for note in grouped.notes_:
+                typer.echo(f"note: {note}", err=True)
+        raise typer.Exit(0 if grouped.certified else 1)
+    if min_n is not None:
+        raise InputError("--min-n belongs to --by")
     gate = schedule.fit_on_schedule(
         gate,
         table,
@@ -109,8 +147,6 @@ def calibrate(
         gate.save(output)
     certificate = gate.certificate_
     if as_json:
-        from riskjudge.gate.document import gate_to_dict
-
         options.print_json(gate_to_dict(gate))
     else:
         options.show(certificate_table(certificate, str(trace)), form)

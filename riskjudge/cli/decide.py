@@ -38,6 +38,7 @@ def decide(
     from riskjudge.evaluation import summarize
     from riskjudge.evaluation.render import report_tables
     from riskjudge.gate import load_gate
+    from riskjudge.gate.grouped import GroupedGate
     from riskjudge.io.tables import write_table
 
     fitted = load_gate(gate)
@@ -50,7 +51,7 @@ def decide(
             "note: the gate was calibrated on these very items, so the FDR below is not a test of it",
             err=True,
         )
-    elif fitted.fitted:
+    elif fitted.fitted and not isinstance(fitted, GroupedGate):
         bound = batch_bound(fitted.certificate_, int(np.count_nonzero(outcomes.accepted)))
     if output is not None:
         write_table(outcomes.to_frame(), output)

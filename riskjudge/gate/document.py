@@ -20,11 +20,12 @@ from riskjudge.gate.path import vectors_of
 from riskjudge.io.files import replacing
 
 if TYPE_CHECKING:
-    from riskjudge.gate.router import Router, SelectiveGate
+    pass
 
 FORMAT = "riskjudge-gate"
 FORMAT_VERSION = 1
 NO_THRESHOLD = "no_threshold"
+GROUPED = "grouped_gate"
 
 
 def write_gate(gate: Any, path: str | Path) -> None:
@@ -36,7 +37,7 @@ def write_gate(gate: Any, path: str | Path) -> None:
         )
 
 
-def read_gate(path: str | Path) -> SelectiveGate | Router:
+def read_gate(path: str | Path) -> Any:
     """Read a gate.
 
     Raises
@@ -55,6 +56,19 @@ def read_gate(path: str | Path) -> SelectiveGate | Router:
 
 def gate_to_dict(gate: Any) -> dict[str, Any]:
     """A gate as a JSON-ready dictionary, its checksum included."""
+    if gate.kind == GROUPED:
+        grouped = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "riskjudge_version": __version__,
+            "kind": GROUPED,
+            "by": gate.by,
+            "groups": {name: gate_to_dict(part) for name, part in gate.gates_.items()},
+            "rest": None if gate.rest_ is None else gate_to_dict(gate.rest_),
+            "short": dict(gate.short_),
+            "need": gate.need_,
+        }
+        return grouped | {"checksum": _checksum(grouped)}
     params = gate.get_params(deep=False)
     procedure = params["procedure"]
     if isinstance(procedure, Procedure):
@@ -86,7 +100,7 @@ def gate_to_dict(gate: Any) -> dict[str, Any]:
     return data | {"checksum": _checksum(data)}
 
 
-def gate_from_dict(data: Any, source: str = "the gate") -> SelectiveGate | Router:
+def gate_from_dict(data: Any, source: str = "the gate") -> Any:
     """The inverse of :func:`gate_to_dict`."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise InputError(f"{source} is not a gate: its format is not {FORMAT!r}")
@@ -110,9 +124,13 @@ def gate_from_dict(data: Any, source: str = "the gate") -> SelectiveGate | Route
         raise InputError(f"{source} is damaged: {type(error).__name__} {error}") from None
 
 
-def _rebuilt(data: Mapping[str, Any]) -> SelectiveGate | Router:
+def _rebuilt(data: Mapping[str, Any]) -> Any:
     from riskjudge.gate.router import Router, SelectiveGate, procedure_named
 
+    if data["kind"] == GROUPED:
+        from riskjudge.gate.grouped import GroupedGate
+
+        return GroupedGate.rebuilt(data)
     params = dict(data["params"])
     if isinstance(params["procedure"], Mapping):
         stored = params["procedure"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,6 +115,20 @@ class Outcomes:
             self.extra[index],
         )
 
+    def at(self, order: IntArray) -> Outcomes:
+        """The items in another order."""
+        return Outcomes(
+            self.item_id[order],
+            self.modes,
+            self.mode[order],
+            self.verdict[order],
+            self.why_not[order],
+            self.certified[order],
+            self.asked[order],
+            self.labels[order],
+            self.extra.iloc[order].reset_index(drop=True),
+        )
+
     def column(self, name: str) -> pd.Series:
         """A carried column, or one of this table's own.
 
@@ -195,6 +210,27 @@ def mark_calibrated(trace: Trace, used: LabelPrints) -> Trace:
     if not seen.any() and CALIBRATED_ON not in trace.extra.columns:
         return trace
     return replace(trace, extra=trace.extra.assign(**{CALIBRATED_ON: seen}))
+
+
+def stack_outcomes(parts: Sequence[Outcomes]) -> Outcomes:
+    """Outcomes over the same modes, one below the other."""
+    import pandas as pd
+
+    first = parts[0]
+    extra = pd.concat([part.extra for part in parts], ignore_index=True)
+    if CALIBRATED_ON in extra.columns:  # a part without the column has none
+        extra[CALIBRATED_ON] = np.concatenate([part.calibrated_on for part in parts])
+    return Outcomes(
+        np.concatenate([part.item_id for part in parts]),
+        first.modes,
+        np.concatenate([part.mode for part in parts]),
+        np.concatenate([part.verdict for part in parts]),
+        np.concatenate([part.why_not for part in parts]),
+        np.concatenate([part.certified for part in parts]),
+        np.concatenate([part.asked for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        extra,
+    )
 
 
 def decide_all(trace: Trace, accepted_by: IntArray, used: BoolArray) -> Outcomes:

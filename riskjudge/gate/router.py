@@ -97,19 +97,23 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
             )
         fingerprint, used = prepared.labelled.fingerprint(), LabelPrints.of(prepared.labelled)
         path_labels = labels_behind(self.path, used, fingerprint)  # refuses a path that saw these
-        certificate = self.certify(prepared.sample, self.alpha)
+        self.adopt(trace, prepared, self.certify(prepared.sample, self.alpha))
+        self.path_labels_ = path_labels
+        return self
+
+    def adopt(self, trace: Trace, prepared: Prepared, certificate: Certificate) -> None:
+        """The end of :meth:`fit`: take over a certificate of prepared items."""
         if len(prepared.labelled) < np.count_nonzero(trace.labelled):
             assumptions = (*certificate.assumptions, ONE_OF_EACH_GROUP)
             certificate = replace(certificate, assumptions=assumptions)
         self.certificate_ = certificate
         self.columns_ = prepared.labelled.columns
-        self.fingerprint_ = fingerprint
-        self.labels_ = used
-        self.path_labels_ = path_labels
+        self.fingerprint_ = prepared.labelled.fingerprint()
+        self.labels_ = LabelPrints.of(prepared.labelled)
+        self.path_labels_ = None
         self.notes_ = prepared.notes
         self.n_labelled_ = len(prepared.labelled)
         self.n_pool_ = prepared.n_pool
-        return self
 
     def prepare(self, trace: Trace, pool: Trace | None = None) -> Prepared:
         """The first half of :meth:`fit`: what the procedure will see. The risk level plays no part,
@@ -423,8 +427,8 @@ def procedure_named(name: str, **options: Any) -> Procedure:
     return cls(**options)
 
 
-def load_gate(path: str | Path) -> SelectiveGate | Router:
-    """Read a gate that :meth:`SelectiveGate.save` or :meth:`Router.save` wrote."""
+def load_gate(path: str | Path) -> Any:
+    """Read a gate that ``save`` wrote: a SelectiveGate, a Router or a GroupedGate."""
     from riskjudge.gate.document import read_gate
 
     return read_gate(path)

@@ -314,7 +314,8 @@ def load_any_gate(
     """
     data = read_json(path, "a gate")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        return gate_from_dict(data, str(path))
+        plain: Router | SelectiveGate = gate_from_dict(data, str(path))
+        return plain
     if data.get("format_version") != FORMAT_VERSION:
         raise InputError(
             f"{path} has format version {data.get('format_version')!r}; this is riskjudge "
