@@ -1,10 +1,14 @@
-"""Shared by all tests: where the real data is, if it is here at all."""
+"""Shared by all tests: one BLAS thread each, and where the real data is, if it is here at all."""
 
 import os
 from pathlib import Path
 
-import pytest
-from hypothesis import settings
+# Before numpy is loaded, here and in what tests start: workers would take each other's cores.
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 # The same examples in every run, and no clock: a shared machine may be slow.
 settings.register_profile("steady", deadline=None, derandomize=True)

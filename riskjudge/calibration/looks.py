@@ -37,7 +37,7 @@ from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
-from scipy import stats
+from scipy import special
 
 from riskjudge import binomial
 from riskjudge.errors import InputError
@@ -140,7 +140,7 @@ class Schedule:
                 return delta * t
             case Spending.RISING:
                 return delta * t * t
-        return float(2.0 * stats.norm.sf(stats.norm.isf(delta / 2.0) / t**0.5))
+        return float(2.0 * special.ndtr(special.ndtri(delta / 2.0) / t**0.5))
 
     def due(self, labels: int) -> int:
         """Number of the last look that so many labels suffice for, 0 if for none.

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from riskjudge import binomial
 from riskjudge._typing import BoolArray, FloatArray, IntArray
@@ -92,6 +92,8 @@ def power_with(
     passes = np.where(tolerated >= 0, special.bdtr(np.maximum(tolerated, 0.0), m, error_rate), 0.0)
     if coverage >= 1.0:
         return float(passes[-1])
+    from scipy import stats  # slow to import
+
     return float(stats.binom.pmf(m, labels, coverage) @ passes)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scipy import stats
-
 from riskjudge import binomial
 from riskjudge.calibration.certificate import Certificate, Guarantee
 from riskjudge.errors import InputError
@@ -86,6 +84,8 @@ def batch_bound(certificate: Certificate, accepted: int, level: float = 0.05) ->
     delta = certificate.delta if certificate.look is None else certificate.look.delta_of_all
     if certificate.delta_of_fits is not None:
         delta = certificate.delta_of_fits
+    from scipy import stats  # slow to import
+
     wrong = int(stats.binom.isf(level, accepted, certificate.alpha)) if accepted else 0
     confidence = max(0.0, 1.0 - delta - level)
     if_fixed = predicted_errors(certificate.errors, certificate.accepted, accepted, level)
@@ -128,6 +128,8 @@ def predicted_errors(errors: int, of: int, accepted: int, level: float = 0.05) -
     if errors == of:
         return accepted
     low, high = -1, accepted  # P(W > accepted) = 0
+    from scipy import stats  # slow to import
+
     posterior = stats.betabinom(accepted, errors + 1, of - errors)
     while high - low > 1:
         middle = (low + high) // 2

@@ -14,9 +14,9 @@ from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.table import Table
 
     from riskjudge.agreement import AgreementReport, Floors, PositionConsistency, Promotion
+    from riskjudge.display import Table
 
 
 def register(app: typer.Typer) -> None:
@@ -208,50 +208,42 @@ def _print(
     position: PositionConsistency | None,
     promotion: Promotion | None,
 ) -> None:
-    from rich.console import Console
-
-    console = Console()
-    others = ", ".join(report.raters[1:])
-    console.print(_coefficients(report, f"{report.judge} against {others}, {report.level}"))
-    console.print(_evidence(report))
-    for spellings in report.merged:
-        console.print(f"read as one label: {', '.join(map(repr, spellings))}")
+    title = f"{report.judge} against {', '.join(report.raters[1:])}, {report.level}"
+    merged = [f"read as one label: {', '.join(map(repr, names))}" for names in report.merged]
+    options.show(_coefficients(report, title, _evidence(report), *merged))
     if humans is not None:
         title = f"humans alone: {' × '.join(humans.raters)} (a ceiling for the judge)"
-        console.print(_coefficients(humans, title))
+        options.show(_coefficients(humans, title))
     if segments:
-        console.print(_segments(segments))
+        options.show(_segments(segments))
     if position is not None:
-        console.print(_orders(position, report.confidence))
+        typer.echo(_orders(position, report.confidence))
     if promotion is not None:
-        console.print(_checks(promotion))
+        options.show(_checks(promotion))
     else:
         said = report.verdict or f"UNDEFINED ({report.alpha.undefined})"
-        console.print(f"verdict on the evidence (lower end of alpha): [bold]{said}[/bold]")
+        typer.echo(f"verdict on the evidence (lower end of alpha): {said}")
 
 
-def _coefficients(report: AgreementReport, title: str) -> Table:
-    from rich.table import Table
-
+def _coefficients(report: AgreementReport, title: str, *notes: str) -> Table:
     from riskjudge.agreement import Coefficient
+    from riskjudge.display import Table
 
-    table = Table(title=title, title_justify="left")
-    table.add_column("coefficient")
-    table.add_column("value", justify="right")
-    table.add_column(f"{report.confidence:.0%} interval", justify="right")
-    table.add_column("at value")
-    table.add_column("at lower end")
+    rows = []
     for name in Coefficient:
         found = report.estimate(name)
         label = name.replace("_", " ")
         if found.value is None:
-            table.add_row(label, "UNDEFINED", str(found.undefined), "", "")
+            rows.append((label, "UNDEFINED", str(found.undefined), "", ""))
         elif name is Coefficient.PERCENT_AGREEMENT:  # the conventions are for chance-corrected ones
-            table.add_row(label, _number(found.value), _range(found.low, found.high), "", "")
+            rows.append((label, _number(found.value), _range(found.low, found.high), "", ""))
         else:
             ends = _range(found.low, found.high)
-            table.add_row(label, _number(found.value), ends, found.point_verdict, found.verdict)
-    return table
+            verdicts = found.point_verdict or "", found.verdict or ""
+            rows.append((label, _number(found.value), ends, *verdicts))
+    interval = f"{report.confidence:.0%} interval"
+    header = ("coefficient", "value", interval, "at value", "at lower end")
+    return Table(title, header, tuple(rows), notes)
 
 
 def _evidence(report: AgreementReport) -> str:
@@ -268,12 +260,9 @@ def _evidence(report: AgreementReport) -> str:
 
 
 def _segments(segments: dict[str, AgreementReport]) -> Table:
-    from rich.table import Table
+    from riskjudge.display import Table
 
-    table = Table(title="by segment", title_justify="left")
-    table.add_column("segment", overflow="fold")
-    for heading in ("n", "agreement", "alpha", "interval", "at lower end"):
-        table.add_column(heading)
+    rows = []
     for name, report in segments.items():
         share, alpha = report.percent_agreement, report.alpha
         if report.n < report.need:
@@ -281,8 +270,9 @@ def _segments(segments: dict[str, AgreementReport]) -> Table:
         else:
             said = alpha.verdict or f"UNDEFINED ({alpha.undefined})"
         ends = _range(alpha.low, alpha.high)
-        table.add_row(name, str(report.n), _number(share.value), _number(alpha.value), ends, said)
-    return table
+        rows.append((name, str(report.n), _number(share.value), _number(alpha.value), ends, said))
+    header = ("segment", "n", "agreement", "alpha", "interval", "at lower end")
+    return Table("by segment", header, tuple(rows))
 
 
 def _orders(position: PositionConsistency, confidence: float) -> str:
@@ -295,16 +285,15 @@ def _orders(position: PositionConsistency, confidence: float) -> str:
 
 
 def _checks(promotion: Promotion) -> Table:
-    from rich.table import Table
+    from riskjudge.display import Table
 
-    table = Table(title=f"promotion: {promotion.state}", title_justify="left")
-    for heading in ("floor", "need", "have (lower end)", "point", "met"):
-        table.add_column(heading)
+    rows = []
     for check in promotion.checks:
         have = f"UNDEFINED ({check.undefined})" if check.have is None else _number(check.have)
         met = "yes" if check.met else "no"
-        table.add_row(check.floor, _number(check.need), have, _number(check.point), met)
-    return table
+        rows.append((check.floor, _number(check.need), have, _number(check.point), met))
+    header = ("floor", "need", "have (lower end)", "point", "met")
+    return Table(f"promotion: {promotion.state}", header, tuple(rows))
 
 
 def _number(value: float | None) -> str:

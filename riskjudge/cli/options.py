@@ -80,7 +80,7 @@ Splits = Annotated[int, typer.Option(help="Random splits.")]
 Share = Annotated[float, typer.Option(help="Share of the labelled items to calibrate on.")]
 Jobs = Annotated[int, typer.Option(help="Parallel jobs; -1 for one a core.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Format = Annotated[str, typer.Option("--format", help="terminal, markdown, latex or csv.")]
+Format = Annotated[str, typer.Option("--format", help="terminal, markdown, latex, csv or json.")]
 
 
 def load_trace(
@@ -211,7 +211,7 @@ def numbers(text: str, option: str) -> list[float]:
 
 
 def show(table: Table, form: str = "terminal") -> None:
-    """Print a table in one of its clothes."""
+    """Print a table in one of its forms."""
     from rich.console import Console
 
     match form:
@@ -227,8 +227,10 @@ def show(table: Table, form: str = "terminal") -> None:
             typer.echo(table.to_latex())
         case "csv":
             typer.echo(table.to_csv(), nl=False)
+        case "json":
+            typer.echo(table.to_json())
         case _:
-            raise InputError(f"--format takes terminal, markdown, latex or csv, got {form!r}")
+            raise InputError(f"--format takes terminal, markdown, latex, csv or json, got {form!r}")
 
 
 def print_json(data: Any) -> None:

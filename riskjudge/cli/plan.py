@@ -84,9 +84,8 @@ def plan(
         return
     if width is not None:
         raise InputError("--width is the length of a pass rate's interval: give --rate too")
-    from riskjudge.audit.planning import RisingErrors, labels_for_power, simulate_power
-    from riskjudge.calibration import plan_labels
-    from riskjudge.evaluation.render import plan_table
+    from riskjudge.calibration.power import plan_labels
+    from riskjudge.display.plan import plan_table
 
     planned = plan_labels(
         alpha,
@@ -102,18 +101,24 @@ def plan(
         table = options.load_trace(pilot, modes, item_id=item_id, label=label)
         source = TraceWorld.from_trace(table, alpha=alpha)
     elif error_rate is not None and planned.labels_with_power is not None:
+        from riskjudge.audit.planning import RisingErrors
+
         source = RisingErrors(error_rate, planned.coverage)
     found = at_plan = None
     # The procedure may stop a little short of the coverage hoped for: nine tenths of it count.
     wanted = 0.0 if coverage is None else 0.9 * coverage
 
     def simulate(labels: int) -> SimulatedPower:
+        from riskjudge.audit.planning import simulate_power
+
         return simulate_power(
             source, labels, alpha, delta,
             coverage=wanted, pool=unlabelled, replicates=replicates, seed=seed,
         )  # fmt: skip
 
     if source is not None and replicates > 0:
+        from riskjudge.audit.planning import labels_for_power
+
         start = planned.labels_with_power or 200
         at_plan = simulate(start)
         found = labels_for_power(simulate, power, start)
@@ -166,8 +171,7 @@ def _plan_rate(
 
 def simulation_table(at_plan: SimulatedPower, found: SimulatedPower | None, power: float) -> Table:
     """What the default procedure does with as many labels, and how many it takes."""
-    from riskjudge.display.table import Table
-    from riskjudge.evaluation.render import percent
+    from riskjudge.display.table import Table, percent
 
     def row(s: SimulatedPower) -> str:
         interval = f"[{percent(s.low)}, {percent(s.high)}]"

@@ -50,25 +50,25 @@ def print_readings(
         typer.echo(json.dumps(records, indent=2, allow_nan=False))
         return
     from rich.console import Console
-    from rich.table import Table
+
+    from riskjudge.display import Table
 
     counts = [
         column for column in _COUNTS if column in _ALWAYS or any(_COUNTS[column](e) for e in found)
     ]
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in found[0].by if found else ():
-        table.add_column(name)
-    for name in (*counts, "agreement", "declined", *(("first-slot",) if leans else ())):
-        table.add_column(name, justify="right")
+    by = found[0].by if found else ()
+    rows = []
     for entry in found:
         cells = [value or "-" for value in entry.segment]
         cells += [str(_COUNTS[column](entry)) for column in counts]
         cells += [_agreement(entry), _rate(entry.abstention_rate)]
         if leans:
             cells.append(_lean(leans.get(entry.segment), confidence))
-        table.add_row(*cells)
+        rows.append(tuple(cells))
+    header = (*by, *counts, "agreement", "declined", *(("first-slot",) if leans else ()))
+    table = Table("", header, tuple(rows), left=len(by))
     # Wide enough that a pipe or a narrow terminal does not cut a number.
-    Console(width=max(Console().width, 150)).print(table)
+    Console(width=max(Console().width, 150)).print(table.to_rich())
     _print_maps(found)
 
 

@@ -67,7 +67,7 @@ def _show(session: Session) -> None:
     console = Console()
     for reproduction in session.reproductions:
         for table in render.to_terminal(reproduction, console.width):
-            console.print(table)
+            options.show(table)
         for status, deviation in render.deviations(reproduction.cells).items():
             console.print(f"  {render.deviation_line(status, deviation)}", highlight=False)
         console.print(f"  {render.what_was_run(reproduction)}\n", highlight=False)

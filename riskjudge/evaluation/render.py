@@ -4,29 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from riskjudge.calibration import Certificate, Guarantee, LabelPlan, Obstacle, Shortfall
+from riskjudge.calibration import Certificate, Guarantee, Obstacle, Shortfall
 from riskjudge.calibration.looks import Look
-from riskjudge.display.table import Table
+from riskjudge.display.table import UNDEFINED, Table, percent
 from riskjudge.evaluation.splits import Sweep
 from riskjudge.evaluation.summary import Insufficient, Rate, Report, Segment
 
-UNDEFINED = "undefined"
 _KIND = {
     Guarantee.HIGH_PROBABILITY: "high probability",
     Guarantee.EXPECTATION: "expectation",
     Guarantee.NONE: "none (thresholds were searched without correction)",
 }
-
-
-def percent(value: float | None, digits: int = 1) -> str:
-    """A share for people; ``undefined`` where there is none.
-
-    Examples
-    --------
-    >>> percent(0.0625), percent(None)
-    ('6.2 %', 'undefined')
-    """
-    return UNDEFINED if value is None else f"{100 * value:.{digits}f} %"
 
 
 def rate_text(rate: Rate) -> str:
@@ -218,36 +206,6 @@ SHARE_ABOVE = (
     "'test FDR > alpha' is the share of splits whose test half, noise included, has more errors than "
     "alpha; the true risk may keep the promise where this share exceeds delta."
 )
-
-
-def plan_table(plan: LabelPlan) -> Table:
-    """Labels needed."""
-    rows = [("accepted items, no error among them", f"{plan.accepted_without_error}")]
-    if plan.error_rate is not None:
-        rate = percent(plan.error_rate)
-        none = (
-            "no number would do: the error rate is not below alpha"
-            if plan.error_rate >= plan.alpha
-            else "more than anybody would label: the rate is all but alpha"
-        )
-        rows += [
-            (f"accepted items, {rate} of them wrong", f"{plan.accepted or none}"),
-            (
-                f"accepted items to certify with probability {plan.power:g}, true error rate {rate}",
-                f"{plan.accepted_with_power or none}",
-            ),
-            (
-                f"labels to certify with probability {plan.power:g}, coverage {percent(plan.coverage)}",
-                f"{plan.labels_with_power or none}",
-            ),
-        ]
-    rows.append((f"labels, coverage {percent(plan.coverage)}", f"{plan.labels or 'none would do'}"))
-    return Table(
-        f"Labels needed for alpha = {plan.alpha:g}, delta = {plan.delta:g}",
-        ("", "fewest"),
-        tuple(rows),
-        ("For one rule fixed in advance; a search over rules takes more.",),
-    )
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from riskjudge._typing import BoolArray
 from riskjudge.data.trace import Trace
@@ -133,7 +133,7 @@ def _copies(a: Hashes, b: Hashes) -> int:
     if found == 0:
         return 0
     by_chance = 2.0 * len(a) * len(b) / (total * (total - 1.0))
-    tail = stats.binom.sf(found - 1, found + int(within.sum()), by_chance)
+    tail = special.bdtrc(found - 1, found + int(within.sum()), by_chance)
     return found if tail <= _NEVER else 0
 
 

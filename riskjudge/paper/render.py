@@ -6,15 +6,11 @@ side-by-side list gives each difference and its Monte Carlo error.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from riskjudge.display.table import Table, latex
 from riskjudge.paper.reproduction import CLOSE, Deviation, Reproduced, Reproduction, Status
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
 
 _CELL = 11  # columns of the terminal that a cell takes
 _NAMES = {
@@ -123,11 +119,8 @@ def cell_text(cell: Reproduced | None) -> str:
     return f"{number(cell.estimate.value)} ({number(cell.cell.published)}){star}"
 
 
-def to_terminal(reproduction: Reproduction, width: int = 80) -> list[RichTable]:
-    """Rich tables: one, or one for each group of columns where it would be too wide."""
-    from rich import box
-    from rich.table import Table
-
+def to_terminal(reproduction: Reproduction, width: int = 80) -> list[Table]:
+    """One table, or one for each group of columns where it would be too wide; marked up for rich."""
     rows, columns = layout(reproduction)
     cells = grid(reproduction)
     groups: list[list[tuple[Any, ...]]] = [columns]
@@ -137,25 +130,20 @@ def to_terminal(reproduction: Reproduction, width: int = 80) -> list[RichTable]:
         groups = [[c for c in columns if c[0] == first] for first in firsts]
     tables = []
     for group in groups:
-        shared = group[0][0] if len(groups) > 1 else None
+        shared = len(groups) > 1
         title = f"{reproduction.table.name}: {reproduction.table.title}"
-        table = Table(
-            title=title if shared is None else f"{title} – {name_of(shared)}",
-            title_justify="left",
-            box=box.SIMPLE_HEAD,
-            padding=(0, 1, 0, 0),
-        )
-        for key in reproduction.table.rows:
-            table.add_column(name_of(key), no_wrap=True)
-        for column in group:
-            parts = column[1:] if shared is not None else column
-            table.add_column(
-                "\n".join(name_of(part) for part in parts), justify="right", min_width=5
+        heads = ["\n".join(map(name_of, column[1:] if shared else column)) for column in group]
+        tables.append(
+            Table(
+                f"{title} – {name_of(group[0][0])}" if shared else title,
+                (*map(name_of, reproduction.table.rows), *heads),
+                tuple(
+                    (*map(name_of, row), *(_coloured(cells.get((row, c))) for c in group))
+                    for row in rows
+                ),
+                left=len(reproduction.table.rows),
             )
-        for row in rows:
-            texts = [_coloured(cells.get((row, column))) for column in group]
-            table.add_row(*(name_of(part) for part in row), *texts)
-        tables.append(table)
+        )
     return tables
 
 
@@ -187,79 +175,89 @@ def to_markdown(reproduction: Reproduction) -> str:
     """The table in the paper's layout, then every cell side by side."""
     rows, columns = layout(reproduction)
     cells = grid(reproduction)
+    keys = _key_names(reproduction)
+    left = len(reproduction.table.rows)
+    table = Table(
+        "",
+        (
+            *map(name_of, reproduction.table.rows),
+            *(" ".join(map(name_of, column)) for column in columns),
+        ),
+        tuple(
+            (*map(name_of, row), *(cell_text(cells.get((row, column))) for column in columns))
+            for row in rows
+        ),
+        left=left,
+    )
+    beside = Table(
+        "",
+        (
+            *keys,
+            "metric",
+            *["published", "reproduced", "difference"],
+            "Monte Carlo error",
+            "status",
+        ),
+        tuple(
+            (
+                *(name_of(c.cell.keys[k]) for k in keys),
+                c.cell.metric,
+                number(c.cell.published),
+                number(c.estimate.value),
+                signed(c.difference),
+                _small(c.estimate.standard_error),
+                str(c.status),
+            )
+            for c in reproduction.cells
+        ),
+        left=len(keys) + 1,
+    )
     lines = [f"# {reproduction.table.name}: {reproduction.table.title}", ""]
     lines += [what_was_run(reproduction), ""]
     lines += ["A cell reads *reproduced (published)*; `*` marks a predicted one.", ""]
-    heads = [*map(name_of, reproduction.table.rows)]
-    heads += [" ".join(name_of(part) for part in column) for column in columns]
-    lines += [_markdown_row(heads), _markdown_row(["---"] * len(heads))]
-    for row in rows:
-        texts = [cell_text(cells.get((row, column))) for column in columns]
-        lines.append(_markdown_row([*map(name_of, row), *texts]))
+    lines.append(table.to_markdown())
     lines += ["", *(f"- {deviation_line(s, d)}" for s, d in deviations(reproduction.cells).items())]
     if reproduction.missing:
         lines += ["", "No trace for: " + ", ".join(c.name for c in reproduction.missing)]
-    lines += ["", "## Side by side", ""]
-    heads = [*_key_names(reproduction), "metric", "published", "reproduced", "difference"]
-    heads += ["Monte Carlo error", "status"]
-    lines += [_markdown_row(heads), _markdown_row(["---"] * len(heads))]
-    for c in reproduction.cells:
-        lines.append(
-            _markdown_row(
-                [
-                    *(name_of(c.cell.keys[k]) for k in _key_names(reproduction)),
-                    c.cell.metric,
-                    number(c.cell.published),
-                    number(c.estimate.value),
-                    signed(c.difference),
-                    _small(c.estimate.standard_error),
-                    str(c.status),
-                ]
-            )
-        )
+    lines += ["", "## Side by side", "", beside.to_markdown()]
     return "\n".join(lines) + "\n"
 
 
+_CSV = (
+    "published",
+    "reproduced",
+    "difference",
+    "standard_error",
+    "splits",
+    "empty_splits",
+    "status",
+    "traces",
+)
+
+
 def to_csv(reproduction: Reproduction) -> str:
-    """One row a cell."""
+    """One row for each cell."""
     keys = _key_names(reproduction)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(
-        [
-            "table",
-            *keys,
-            "metric",
-            "published",
-            "reproduced",
-            "difference",
-            "standard_error",
-            "splits",
-            "empty_splits",
-            "status",
-            "traces",
-        ]
-    )
+    kind = "synthetic" if reproduction.source.startswith("synthetic") else "files"
+    rows = []
     for c in reproduction.cells:
-        splits = c.cell.run.splits if c.cell.run is not None else ""
-        empty = c.estimate.empty_splits if c.cell.run is not None else ""
-        kind = "synthetic" if reproduction.source.startswith("synthetic") else "files"
-        writer.writerow(
-            [
+        run = c.cell.run
+        rows.append(
+            (
                 reproduction.table.name,
-                *(c.cell.keys[k] for k in keys),
+                *(str(c.cell.keys[k]) for k in keys),
                 c.cell.metric,
-                c.cell.published,
+                str(c.cell.published),
                 _full(c.estimate.value),
                 _full(c.difference),
                 _full(c.estimate.standard_error),
-                splits,
-                empty,
+                "" if run is None else str(run.splits),
+                "" if run is None else str(c.estimate.empty_splits),
                 str(c.status),
                 kind,
-            ]
+            )
         )
-    return text.getvalue()
+    return Table("", ("table", *keys, "metric", *_CSV), tuple(rows)).to_csv()
 
 
 def to_latex(reproduction: Reproduction) -> str:
@@ -319,19 +317,13 @@ def _tex_cell(cell: Reproduced | None) -> str:
 
 
 def _tex(text: str) -> str:
-    for plain, escaped in (("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("#", r"\#")):
-        text = text.replace(plain, escaped)
-    return text.replace("τ0", r"$\tau_0$").replace("τ1", r"$\tau_1$")
+    return latex(text).replace(r"$\tau$0", r"$\tau_0$").replace(r"$\tau$1", r"$\tau_1$")
 
 
 def _key_names(reproduction: Reproduction) -> list[str]:
     if not reproduction.cells:
         return []
     return list(reproduction.cells[0].cell.keys)
-
-
-def _markdown_row(texts: Sequence[str]) -> str:
-    return "| " + " | ".join(texts) + " |"
 
 
 def _small(value: float | None) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from riskjudge.display.table import Table
-from riskjudge.evaluation.render import percent
+from riskjudge.display.table import Table, percent
 from riskjudge.rates.comparison import Ranking
 from riskjudge.rates.drawing import Draw
 from riskjudge.rates.estimate import Estimate
