@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -244,3 +245,73 @@ def test_a_mistake_names_its_table_and_option(tmp_path, text, said):
 def test_a_configuration_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_judges(tmp_path / "none.toml")
+
+
+def test_the_example_of_the_reference_page_is_read_and_has_every_type():
+    pytest.importorskip("openai", reason="the extra `openai` is not installed")
+    import re
+    import tomllib
+
+    from riskjudge.judges.config import BUILDERS, compose
+
+    page = (Path(__file__).parents[1] / "docs" / "toml.md").read_text("utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    config = tomllib.loads(example)
+    judges = compose(config)
+    assert [judge.name for judge in judges] == config["run"]
+    assert {table["type"] for table in config["judges"].values()} == set(BUILDERS)
+    assert all(f"`{kind}`" in page for kind in BUILDERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('sed = 1\n[judges.a]\ntype = "longest"', "did you mean 'seed'"),
+        ('seed = "x"\n[judges.a]\ntype = "random"', "`seed` is a whole number, got 'x'"),
+        ('seed = true\n[judges.a]\ntype = "random"', "`seed` is a whole number"),
+        ('[judges.a]\ntype = "longst"', "did you mean 'longest'"),
+        (
+            '[judges.a]\ntype = "pairwise"\njugde = "b"\njudge = "b"\n[judges.b]\ntype = "longest"',
+            "did you mean 'judge'",
+        ),
+        (
+            '[judges.a]\ntype = "pairwise"\njudge = "bb"\n[judges.bbb]\ntype = "longest"',
+            "did you mean 'bbb'",
+        ),
+        ("[judges.a]\ntype = 3", "`type`: is a text, got 3"),
+        ("[judges]\na = 3", "is a table of options, got 3"),
+        ("judges = 3", "no .judges.NAME. table"),
+        ('run = [1]\n[judges.a]\ntype = "longest"', "`run` is a list of judges' names"),
+        ('run = ["aa"]\n[judges.aaa]\ntype = "longest"', "did you mean 'aaa'"),
+        ('[judges.a]\ntype = "constant"\nscore = nan', "is a finite number"),
+        (
+            '[judges.a]\ntype = "gate"\njudge = "b"\nthreshold = nan\n[judges.b]\ntype = "longest"',
+            "`threshold`: is a finite number",
+        ),
+        (
+            '[judges.a]\ntype = "gate"\njudge = "b"\nthreshold = inf\n[judges.b]\ntype = "longest"',
+            "`threshold`: is a finite number",
+        ),
+        ('[judges.a]\ntype = "sidecar"\nurl = "http://h/"\ntimeout = nan', "`timeout`"),
+        (
+            '[judges.a]\ntype = "panel"\nseats = "b"\n[judges.b]\ntype = "longest"',
+            "a list of texts",
+        ),
+        (
+            '[judges.a]\ntype = "model"\nmodel = "m"\nbase_url = "http://h/v1"\nextra_body = 3',
+            "`extra_body`: is a table",
+        ),
+        (
+            '[judges.a]\ntype = "model"\nmodel = "m"\nbase_url = "http://h/v1"\nmodel_ = "x"',
+            "did you mean 'model'",
+        ),
+        (
+            '[judges.a]\ntype = "model"\nmodel = "m"\nbase_url = "http://h/v1"\ntemperature = nan',
+            "`temperature`: is a finite number",
+        ),
+    ],
+)
+def test_a_mistake_names_what_was_probably_meant(tmp_path, text, said):
+    (tmp_path / "judges.toml").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_judges(tmp_path / "judges.toml")

@@ -13,14 +13,16 @@ and is a JSON object with exactly one of ::
 
 and optionally `confidence` (in [0, 1]) and `disclosure` (an object). Whatever else comes back is
 a failure: no answer in time `timeout`; no connection, or one that breaks off, `transport`; another
-status `status`; a body that is not such an object, two answers at once or a reason outside the
-closed set `parse`; no answer in it `no_verdict`; a number off its scale `out_of_range`.
+status, or an `error` beside whatever else, `status`; a body that is not such an object, two answers
+at once or a reason outside the closed set `parse`; no answer in it `no_verdict`; a number off its
+scale `out_of_range`.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,11 +60,11 @@ class SidecarJudge:
 
     Parameters
     ----------
-    url
+    url : str
         Where to POST, ``http`` or ``https``.
-    timeout
+    timeout : float
         Seconds for the whole call, connection and reply together.
-    seed
+    seed : int, optional
         Sent along, and stored with each judgement.
     """
 
@@ -76,7 +78,7 @@ class SidecarJudge:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(f"a sidecar's `url` is http(s)://host…, got {self.url!r}")
-        if not self.timeout > 0:
+        if not 0 < self.timeout < math.inf:
             raise InputError(f"a sidecar's `timeout` is positive, got {self.timeout!r}")
 
     def __call__(self, item: Item) -> Judgement:
@@ -161,6 +163,11 @@ def _read(
 
 def _outcome(reply: Mapping[str, Any], pair: bool) -> Outcome:
     """The one answer in a reply, admitted into the closed vocabularies."""
+    if reply.get("error"):
+        return Failure(FailureKind.STATUS, f"an error in the reply: {reply['error']!r:.200}")
+    status = reply.get("status_code")
+    if isinstance(status, int) and not isinstance(status, bool) and status >= 400:
+        return Failure(FailureKind.STATUS, f"the reply says status {status}")
     confidence, disclosure = reply.get("confidence"), reply.get("disclosure")
     number = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
     if confidence is not None and not (number and 0 <= confidence <= 1):
