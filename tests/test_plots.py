@@ -242,7 +242,7 @@ class TestRouting:
         assert display.rows == ("all (10)", "a (7)")
         np.testing.assert_allclose(display.shares.sum(axis=1), 1.0)
         assert (
-            "insufficient, no bar: a/rather_long/name_of_a_segment (3, need 5)" in display.details
+            "insufficient, no bar: a/rather_long/name_of_a_segment (0, need 5)" in display.details
         )
         assert "FDR 16.7 % (1 wrong of 6 with a label)" in display.details
 

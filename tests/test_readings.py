@@ -23,6 +23,7 @@ from riskjudge.data.verdict import (
     WinnerVerdict,
 )
 from riskjudge.errors import InputError, OperationalError
+from riskjudge.items.llmbar import MAIN_SUBSETS
 from riskjudge.ledger import (
     PositionPreference,
     Reading,
@@ -267,3 +268,32 @@ def test_a_dead_judge_is_an_operational_failure(run, job):
 
 def test_an_empty_reading_is_printed():
     assert Reading().to_dict()["items"] == 0
+
+
+def test_a_census_says_what_is_insufficient_in_text_as_in_json(real, command):
+    folder = real / "llmbar" / "Dataset"
+    options = ("--llmbar", folder, "--judge", "random", "--by", "subset")
+    for need in (60, 10_000):
+        records = json.loads(command("census", *options, "--need", need, "--json")[1])
+        lines = command("census", *options, "--need", need)[1].splitlines()
+        assert len(lines) == len(records)
+        short = 0
+        for record, line in zip(records, lines, strict=True):
+            said = record.get("insufficient")
+            short += said is not None
+            if said is None:
+                assert "insufficient" not in line
+            else:
+                assert f"insufficient(need={need}, have={said['have']})" in line
+        assert short
+
+
+def test_an_insufficient_arm_is_named_without_public_data(tmp_path, command):
+    pair = {"input": "?", "output_1": "x", "output_2": "yy", "label": 2}
+    for subset in MAIN_SUBSETS:
+        folder = tmp_path / subset
+        folder.mkdir(parents=True)
+        (folder / "dataset.json").write_text(json.dumps([pair]))
+    code, out, _ = command("census", "--llmbar", tmp_path, "--judge", "longest", "--need", 60)
+    assert code == 0
+    assert "agreement=insufficient(need=60, have=5)" in out

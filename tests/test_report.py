@@ -11,6 +11,7 @@ from riskjudge.errors import InputError
 from riskjudge.evaluation import Insufficient, Rate, summarize
 from riskjudge.evaluation.render import certificate_table, report_tables
 from riskjudge.gate.outcomes import Outcomes
+from riskjudge.io.tables import write_table
 
 
 def outcomes(rows):
@@ -59,7 +60,7 @@ def test_known_counts():
 
 def test_rates_over_nothing_are_undefined():
     whole = summarize(outcomes(KNOWN[4:])).whole
-    assert whole.fdr == Rate(0, 0, None, None, None)
+    assert whole.fdr == Rate(0, 0)
     assert json.loads(json.dumps(whole.fdr.value)) is None
     printed = report_tables(summarize(outcomes(KNOWN[4:])))[0].to_markdown()
     assert "| FDR | undefined (0/0) |" in printed
@@ -67,9 +68,9 @@ def test_rates_over_nothing_are_undefined():
 
 def test_segments_under_the_floor_are_insufficient():
     report = summarize(outcomes(KNOWN), by="topic", floor=3)
-    assert report.segments["z"] == Insufficient(need=3, have=1)
+    assert report.segments["z"] == Insufficient(need=3, have=0)
     assert report.segments["x"].fdr.of == 3
-    assert sum(s.items for s in report.segments.values() if not isinstance(s, Insufficient)) == 7
+    assert sum(s.items for s in report.segments.values() if not isinstance(s, Insufficient)) == 3
     with pytest.raises(InputError, match="no column 'subject'"):
         summarize(outcomes(KNOWN), by="subject")
 
@@ -105,3 +106,36 @@ def test_a_certificate_in_words():
     none = certificate_table(FixedSequence().certify(sample, 0.001, 0.05)).to_markdown()
     assert "| certified | no |" in none
     assert "| need | 2995 accepted items without an error, at the least |" in none
+
+
+def test_the_floor_counts_graded_items_and_not_all(tmp_path, command):
+    """One accepted item of forty says nothing about a rate of errors."""
+    accepted = ("one", 1, 1, None, None, False, "x")
+    declined = (None, None, 1, "below_conformal", None, False, "x")
+    table = outcomes([accepted, *[declined] * 39])
+    whole = summarize(table, floor=10).whole
+    assert (whole.fdr.value, whole.agreement.value, whole.coverage.value) == (None, None, 1 / 40)
+    assert whole.to_dict()["fdr"]["insufficient"] == {"need": 10, "have": 1}
+    path = tmp_path / "outcomes.csv"
+    write_table(table.to_frame(), path)
+    for options in ((), ("--by", "topic")):
+        code, out, _ = command("report", path, "--floor", 10, *options)
+        assert code == 0
+        assert "insufficient: need 10, have 1" in out
+        assert "0.0 %" not in out
+        data = json.loads(command("report", path, "--floor", 10, "--json", *options)[1])
+        assert data["whole"]["fdr"]["value"] is None
+    assert data["segments"]["x"] == {"need": 10, "have": 1, "status": "insufficient"}
+    assert summarize(table, by="topic").segments["x"] == Insufficient(30, 1)
+    assert summarize(table).whole.fdr.value == 0.0  # nobody asked for a floor
+    for floor in (0, -1, "x", "nan"):
+        code, _, err = command("report", path, "--floor", floor)
+        assert code == 2
+        assert "Traceback" not in err
+
+
+def test_without_labels_the_floor_counts_items():
+    table = outcomes([(m, v, None, *rest) for m, v, _, *rest in KNOWN])
+    report = summarize(table, by="topic", floor=3)
+    assert report.segments["x"].coverage.value == 1.0
+    assert report.segments["z"] == Insufficient(need=3, have=1)

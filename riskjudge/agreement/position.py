@@ -10,8 +10,8 @@ import pandas as pd
 
 from riskjudge.agreement.labels import label_text
 from riskjudge.agreement.ratings import Labels, as_series
-from riskjudge.binomial import interval
 from riskjudge.errors import InputError
+from riskjudge.share import Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,7 @@ class PositionConsistency:
         >>> round(low, 4), round(high, 4)
         (0.8238, 0.951)
         """
-        if not self.trials:
-            return None
-        low, high = interval(self.consistent, self.trials, confidence)
-        return float(low), float(high)
+        return Rate(self.consistent, self.trials, confidence=confidence).interval
 
     def to_dict(self) -> dict[str, int | float | None]:
         """Return a dictionary for strict JSON; UNDEFINED is None."""

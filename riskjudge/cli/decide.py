@@ -23,7 +23,7 @@ def decide(
         Path | None, typer.Option("--output", "-o", help="Outcomes: .csv, .jsonl or .parquet.")
     ] = None,
     by: options.By = None,
-    floor: options.Floor = 30,
+    floor: options.Floor = None,
     modes: options.Modes = None,
     item_id: options.ItemId = "item_id",
     label: options.Label = "label",

@@ -25,7 +25,15 @@ TraceFile = Annotated[
 ]
 GateFile = Annotated[Path, typer.Argument(metavar="GATE", help="JSON, written by calibrate.")]
 By = Annotated[str | None, typer.Option(help="Report each value of this column too.")]
-Floor = Annotated[int, typer.Option(help="Segments of fewer items are insufficient.")]
+Floor = Annotated[
+    int | None,
+    typer.Option(
+        "--floor",
+        "--min-n",
+        min=1,
+        help="With fewer graded items a rate is insufficient. (default: 30, of segments only)",
+    ),
+]
 Modes = Annotated[
     list[str] | None,
     typer.Option(

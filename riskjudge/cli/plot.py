@@ -208,7 +208,7 @@ def routing(
     outcomes: Annotated[Path, typer.Argument(metavar="OUTCOMES", help="Written by decide.")],
     output: Output = None,
     by: Annotated[str | None, typer.Option(help="A bar for each value of this column too.")] = None,
-    floor: Annotated[int, typer.Option(help="Segments of fewer items get no bar.")] = 30,
+    floor: Annotated[int, typer.Option(help="Segments of fewer graded items get no bar.")] = 30,
     title: Title = None,
     source: Source = None,
     as_json: options.AsJson = False,

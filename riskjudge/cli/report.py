@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 def report(
     outcomes: Annotated[Path, typer.Argument(metavar="OUTCOMES", help="Written by decide.")],
     by: options.By = None,
-    floor: options.Floor = 30,
+    floor: options.Floor = None,
     gate: Annotated[
         Path | None,
         typer.Option(

@@ -48,7 +48,7 @@ def run(
     limit: Limit = None,
     ledger: LedgerFile = None,
     by: By = None,
-    floor: Floor = 30,
+    floor: Floor = None,
     on_mismatch: Annotated[
         str,
         typer.Option(

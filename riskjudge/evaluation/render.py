@@ -8,7 +8,8 @@ from riskjudge.calibration import Certificate, Guarantee, Obstacle, Shortfall
 from riskjudge.calibration.looks import Look
 from riskjudge.display.table import UNDEFINED, Table, percent
 from riskjudge.evaluation.splits import Sweep
-from riskjudge.evaluation.summary import Insufficient, Rate, Report, Segment
+from riskjudge.evaluation.summary import Insufficient, Report, Segment
+from riskjudge.share import Rate
 
 _KIND = {
     Guarantee.HIGH_PROBABILITY: "high probability",
@@ -22,12 +23,14 @@ def rate_text(rate: Rate) -> str:
 
     Examples
     --------
-    >>> rate_text(Rate.from_counts(1, 4)), rate_text(Rate.from_counts(0, 0))
+    >>> rate_text(Rate(1, 4)), rate_text(Rate(0, 0))
     ('25.0 % [0.6, 80.6] (1/4)', 'undefined (0/0)')
     """
-    if rate.value is None or rate.low is None or rate.high is None:
-        return f"{UNDEFINED} ({rate.count}/{rate.of})"
-    return f"{percent(rate.value)} [{100 * rate.low:.1f}, {100 * rate.high:.1f}] ({rate.count}/{rate.of})"
+    if rate.interval is None:
+        said = f"insufficient: need {rate.need}, have {rate.of}" if rate.need > 1 else UNDEFINED
+        return f"{said} ({rate.count}/{rate.of})"
+    low, high = rate.interval
+    return f"{percent(rate.value)} [{100 * low:.1f}, {100 * high:.1f}] ({rate.count}/{rate.of})"
 
 
 def short_rate(rate: Rate) -> str:
@@ -35,7 +38,7 @@ def short_rate(rate: Rate) -> str:
 
     Examples
     --------
-    >>> short_rate(Rate.from_counts(1, 4))
+    >>> short_rate(Rate(1, 4))
     '25.0 % [0.6, 80.6]'
     """
     return rate_text(rate).rpartition(" (")[0]
@@ -135,7 +138,8 @@ _NOTES = ("Intervals are exact (Clopper-Pearson), two-sided, 95 %.",)
 
 def _row(segment: Segment | Insufficient) -> tuple[str, ...]:
     if isinstance(segment, Insufficient):
-        return (str(segment.have), f"insufficient: need {segment.need}", "", "", "", "")
+        said = f"insufficient: need {segment.need}, have {segment.have}"
+        return ("", said, "", "", "", "")
     counted = (segment.items, segment.accepted, segment.abstained, segment.failed)
     return (*map(str, counted), percent(segment.coverage.value), short_rate(segment.fdr))
 

@@ -3,44 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
-from riskjudge import binomial
 from riskjudge.data.trace import ABSENCES
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
 from riskjudge.errors import InputError
 from riskjudge.gate.outcomes import Outcomes
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A share of counts, with its exact two-sided 95 % interval.
-
-    `value`, `low` and `high` are None (UNDEFINED) where `of` is zero.
-
-    Examples
-    --------
-    >>> Rate.from_counts(1, 4)
-    Rate(count=1, of=4, value=0.25, low=0.0063..., high=0.8058...)
-    >>> Rate.from_counts(0, 0).value is None
-    True
-    """
-
-    count: int
-    of: int
-    value: float | None
-    low: float | None
-    high: float | None
-
-    @classmethod
-    def from_counts(cls, count: int, of: int) -> Rate:
-        if of == 0:
-            return cls(count, of, None, None, None)
-        low, high = binomial.interval(count, of)
-        return cls(count, of, count / of, float(low), float(high))
+from riskjudge.share import Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +41,9 @@ class Segment:
     coverage : Rate
         Accepted over all items.
     fdr : Rate
-        Wrong over accepted verdicts with a label. UNDEFINED if there are none.
+        Wrong over graded items: accepted verdicts with a label. UNDEFINED if there are none.
     agreement : Rate
-        Right over accepted verdicts with a label: ``agreed / graded``.
+        Right over graded items: ``agreed / graded``.
     """
 
     items: int
@@ -90,10 +62,14 @@ class Segment:
     fdr: Rate
     agreement: Rate
 
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON-ready dictionary."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
 
 @dataclass(frozen=True, slots=True)
 class Insufficient:
-    """A segment with too few items to be reported: `need` and `have` say how many."""
+    """A segment with too few graded items to be reported: `need` and `have` say how many."""
 
     need: int
     have: int
@@ -115,10 +91,20 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dictionary."""
-        return asdict(self)
+        segments = {
+            value: {"need": s.need, "have": s.have, "status": s.status}
+            if isinstance(s, Insufficient)
+            else s.to_dict()
+            for value, s in self.segments.items()
+        }
+        return {"whole": self.whole.to_dict(), "by": self.by, "segments": segments}
 
 
-def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int = 30) -> Report:
+DEFAULT_FLOOR = 30
+"""Graded items below which a segment is insufficient, unless another floor is given."""
+
+
+def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int | None = None) -> Report:
     """Count what became of the items.
 
     Parameters
@@ -126,8 +112,16 @@ def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int = 30) -> 
     outcomes : Outcomes
     by : str, optional
         Column whose values make the segments.
-    floor : int
-        Segments of fewer items come back :class:`Insufficient`.
+    floor : int, optional
+        With fewer graded items (accepted verdicts with a label), a segment comes back
+        :class:`Insufficient`, and the whole's rates of errors have no value. By default 30 for
+        segments, while the whole is reported however small it is. Where no item has a label there
+        is only coverage to report, and the floor counts items.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or the floor is below 1.
 
     Examples
     --------
@@ -138,32 +132,36 @@ def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int = 30) -> 
     >>> report.whole.abstained_by, report.whole.fdr.value is None
     ({'below_conformal': 2000}, True)
     """
-    if floor < 1:
+    if floor is not None and floor < 1:
         raise InputError(f"floor must be at least 1, got {floor}")
-    whole = _segment(outcomes)
-    seen = int(np.count_nonzero(outcomes.calibrated_on))
-    notes = (SEEN.format(seen, len(outcomes)),) if seen else ()
+    whole = _segment(outcomes, 1 if floor is None else floor)
     if by is None:
-        return Report(whole, calibrated_on=seen, notes=notes)
+        return Report(whole)
+    need = DEFAULT_FLOOR if floor is None else floor
     column = outcomes.column(by).astype("object")
     values = column.where(column.notna(), "(missing)").map(str).to_numpy()
+    evidence = (
+        outcomes.accepted & (outcomes.labels >= 0)
+        if whole.labelled
+        else np.ones(len(values), dtype=bool)
+    )
     segments: dict[str, Segment | Insufficient] = {}
     for value in sorted(set(values)):
         inside = values == value
-        have = int(np.count_nonzero(inside))
+        have = int(np.count_nonzero(inside & evidence))
         segments[value] = (
-            _segment(outcomes.rows(inside)) if have >= floor else Insufficient(floor, have)
+            _segment(outcomes.rows(inside), need) if have >= need else Insufficient(need, have)
         )
-    return Report(whole, by, segments, seen, notes)
+    return Report(whole, by, segments)
 
 
-SEEN = (
-    "the gate was calibrated on {} of these {} items: its thresholds were picked for them, so the "
-    "intervals of FDR and agreement are not valid here; report on fresh labelled rows"
-)
+def _plain(value: Any) -> Any:
+    if isinstance(value, Rate):
+        return value.to_dict()
+    return dict(value) if isinstance(value, Mapping) else value
 
 
-def _segment(outcomes: Outcomes) -> Segment:
+def _segment(outcomes: Outcomes, need: int) -> Segment:
     accepted = outcomes.accepted
     graded = int(np.count_nonzero(accepted & (outcomes.labels >= 0)))
     wrong = int(np.count_nonzero(outcomes.wrong))
@@ -173,9 +171,10 @@ def _segment(outcomes: Outcomes) -> Segment:
     abstained_by = {r: m for r, m in reasons.items() if r in list(AbstainReason)}
     failed_by = {r: m for r, m in reasons.items() if r in list(FailureKind)}
     n_accepted = int(np.count_nonzero(accepted))
+    labelled = int(np.count_nonzero(outcomes.labels >= 0))
     return Segment(
         items=len(outcomes),
-        labelled=int(np.count_nonzero(outcomes.labels >= 0)),
+        labelled=labelled,
         accepted=n_accepted,
         accepted_by={mode: int(m) for mode, m in zip(outcomes.modes, by_mode, strict=True)},
         abstained=sum(abstained_by.values()),
@@ -186,7 +185,7 @@ def _segment(outcomes: Outcomes) -> Segment:
         uncertified=int(np.count_nonzero(accepted & ~outcomes.certified)),
         without_certificate=int(np.count_nonzero(~outcomes.certified)),
         asked=int(outcomes.asked.sum()),
-        coverage=Rate.from_counts(n_accepted, len(outcomes)),
-        fdr=Rate.from_counts(wrong, graded),
-        agreement=Rate.from_counts(graded - wrong, graded),
+        coverage=Rate(n_accepted, len(outcomes)),
+        fdr=Rate(wrong, graded, need if labelled else 1),
+        agreement=Rate(graded - wrong, graded, need if labelled else 1),
     )

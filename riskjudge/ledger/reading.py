@@ -9,7 +9,7 @@ from typing import Any
 
 from riskjudge.data.verdict import Abstention, Failure, FailureKind, ItemStatus, Undecided
 from riskjudge.errors import InputError
-from riskjudge.ledger.records import to_record
+from riskjudge.ledger.records import label_text
 from riskjudge.ledger.rows import Row
 
 BY_COLUMNS = ("judge", "mode", "subset", "group", "subject", "label", "order", "seed")
@@ -216,6 +216,8 @@ def split(rows: Iterable[Row], by: Sequence[str]) -> dict[Segment, list[Row]]:
 def census_line(reading: Reading) -> str:
     """One arm of a census as a line; failures are said where there are any.
 
+    An agreement on fewer compared items than are needed is insufficient, and says how many there are.
+
     Examples
     --------
     >>> arm = ("first-slot", "pairwise")
@@ -223,6 +225,8 @@ def census_line(reading: Reading) -> str:
     first-slot/pairwise pairs=419 graded=0 abstained=419 undecided=0 calls=838 agreement=undefined
     """
     agreement = "undefined" if reading.agreement is None else f"{reading.agreement:.4f}"
+    if not reading.sufficient:
+        agreement = f"insufficient(need={reading.need}, have={reading.have})"
     failed = f" failed={reading.failed}" if reading.failed else ""
     skipped = f" skipped_no_body={reading.skipped_no_body}" if reading.skipped_no_body else ""
     return (
@@ -268,7 +272,7 @@ def refuse_duplicates(rows: Iterable[Row]) -> None:
 
 
 def _segment_value(row: Row, column: str) -> str | None:
-    value = to_record(row).get("label") if column == "label" else getattr(row, column)
+    value = label_text(row.label) if column == "label" else getattr(row, column)
     return None if value is None else str(value)
 
 

@@ -70,7 +70,7 @@ def to_record(row: Row) -> dict[str, Any]:
         "status": row.status.value,
         **_outcome_columns(row.outcome),
         "confidence": row.confidence,
-        "label": _label_text(row.label),
+        "label": label_text(row.label),
         "subset": row.subset,
         "group": row.group,
         "seed": row.seed,
@@ -254,7 +254,8 @@ def _label(text: str | None) -> Label | None:
     return _LABELS[text]
 
 
-def _label_text(label: Label | None) -> str | None:
+def label_text(label: Label | None) -> str | None:
+    """A label as it is stored: ``true``, ``false``, ``a`` or ``b``; None where there is none."""
     if isinstance(label, bool):
         return "true" if label else "false"
     return label.value if label is not None else None

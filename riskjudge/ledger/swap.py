@@ -20,6 +20,7 @@ from riskjudge.data.verdict import (
     describe,
 )
 from riskjudge.ledger.rows import Row
+from riskjudge.share import Rate
 
 BOTH_ORDERS = "ab+ba"
 
@@ -104,12 +105,7 @@ class PositionPreference:
         >>> round(low, 4), round(high, 4)  # R: binom.test(9, 10)
         (0.555, 0.9975)
         """
-        from riskjudge.binomial import interval
-
-        if self.first + self.second == 0:
-            return None
-        low, high = interval(self.first, self.first + self.second, confidence)
-        return float(low), float(high)
+        return Rate(self.first, self.first + self.second, confidence=confidence).interval
 
 
 def position_preference(rows: Iterable[Row]) -> PositionPreference:

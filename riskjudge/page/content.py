@@ -12,9 +12,10 @@ from riskjudge._typing import FloatArray, IntArray
 from riskjudge.data.trace import ABSENCES, Trace
 from riskjudge.errors import InputError
 from riskjudge.evaluation.splits import PAPER_ALPHAS
-from riskjudge.evaluation.summary import Insufficient, Rate, Report, Segment, summarize
+from riskjudge.evaluation.summary import Insufficient, Report, Segment, summarize
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.gate.router import Router
+from riskjudge.share import Rate
 
 EXAMPLES = 5
 _TEXTS = ("question", "input", "prompt", "instruction", "user_input", "answer", "candidate",

@@ -8,12 +8,13 @@ from typing import Any
 
 from riskjudge.data.trace import Trace
 from riskjudge.errors import OperationalError
-from riskjudge.evaluation.summary import Insufficient, Rate
+from riskjudge.evaluation.summary import Insufficient
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.gate.router import Router
 from riskjudge.io.files import replacing
 from riskjudge.page.charts import level_curve, outcome_bar, outcome_parts
 from riskjudge.page.content import PageContent, page_content
+from riskjudge.share import Rate
 
 
 def write_page(
