@@ -36,13 +36,13 @@ class Gated:
 
     Parameters
     ----------
-    judge
+    judge : Judge
         Gives the verdicts.
-    accept
+    accept : Accept
         Tells whether a verdict of this uncertainty is accepted.
-    uncertainty
+    uncertainty : Measure
         The uncertainty of a judgement; it must be the one the gate was fitted on.
-    certified
+    certified : bool
         Whether `accept` comes from a fitted gate and not from somebody's choice.
 
     Examples
@@ -98,9 +98,9 @@ class Cascade:
 
     Parameters
     ----------
-    judges
+    judges : sequence of Judge
         In the order in which they are asked, as a rule from cheap to dear.
-    name
+    name : str
         The route's name.
 
     Examples

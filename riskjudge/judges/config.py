@@ -109,7 +109,7 @@ def compose(
         The parsed TOML.
     folder : path
         What files are relative to.
-    builders, budget, rate
+    builders, budget, rate : mapping, Budget, RateLimit
         As for :func:`read_judges`.
 
     Returns

@@ -27,11 +27,11 @@ class Cut:
 
     Parameters
     ----------
-    judge
+    judge : Judge
         Gives scores.
-    cut
+    cut : float
         On the judge's scale.
-    low, high
+    low, high : float
         The ends of the scale.
 
     Examples
@@ -79,9 +79,9 @@ class Scoped:
 
     Parameters
     ----------
-    judge
+    judge : Judge
         Asked about what is in scope; no call is made for the rest.
-    in_scope
+    in_scope : callable
         Tells whether an item is.
 
     Examples

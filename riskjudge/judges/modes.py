@@ -28,13 +28,13 @@ def make_judges(
 
     Parameters
     ----------
-    client, settings
+    client, settings : ModelClient, ModelSettings
         Who is asked, and how.
-    modes
+    modes : sequence of str
         Names of prompts; ``self_evaluation`` reviews the verdicts of ``parametric``.
-    retriever, k
+    retriever, k : Retriever or None, int
         Evidence for the modes that need it.
-    prompts
+    prompts : str or path, optional
         A folder whose files go before those that ship.
 
     Raises

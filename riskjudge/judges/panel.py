@@ -41,9 +41,9 @@ class Panel:
 
     Parameters
     ----------
-    seats
+    seats : sequence of Judge
         The judges; their names are told apart in the disclosure, so none may occur twice.
-    name
+    name : str
         The panel's name.
 
     Examples

@@ -30,13 +30,13 @@ class Judgement:
 
     Parameters
     ----------
-    outcome
+    outcome : Outcome
         Verdict, abstention, undecided or failure.
-    confidence
+    confidence : float, optional
         In [0, 1], or None where the judge has none. A failure has none.
-    disclosure
+    disclosure : mapping of str
         JSON values: votes, orders, the score before a cut.
-    seed, order, calls
+    seed, order, calls : int or None, str or None, int
         What it takes to ask again, and how many calls were made.
     """
 

@@ -60,7 +60,7 @@ def random_judge(seed: int, name: str = "random") -> FunctionJudge:
 
     Parameters
     ----------
-    seed
+    seed : int
         Same seed, same coin for the same presentation.
     """
 

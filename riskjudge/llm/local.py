@@ -50,16 +50,16 @@ class LocalServer:
 
     Parameters
     ----------
-    model
+    model : str
         A GGUF file; the small model by default.
-    slots
+    slots : int
         Requests that are worked on at once; each has a context of its own.
-    threads
+    threads : int, optional
         Of the computation; by default, one for every other core. llama.cpp's threads wait for each
         other at every step, so that one which has to share its core holds up all.
-    context
+    context : int
         Tokens that a request and its reply may have together.
-    timeout
+    timeout : float
         Seconds to wait for the server to be ready.
 
     Raises

@@ -48,17 +48,17 @@ class Prompt:
 
     Attributes
     ----------
-    name
+    name : str
         The file's name without its ending.
-    version
+    version : str
         The author's number for it.
-    decision, labels
+    decision, labels : str, tuple of str
         How the reply is read: ``decision: label``.
-    system, user
+    system, user : str
         The two messages, unfilled.
-    digest
+    digest : str
         SHA-256 of the file.
-    verbalised
+    verbalised : bool
         Whether the reply states its confidence.
     """
 

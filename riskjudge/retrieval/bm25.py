@@ -40,13 +40,13 @@ class BM25Retriever:
 
     Parameters
     ----------
-    documents
+    documents : sequence of Document
         The corpus; see :func:`~riskjudge.retrieval.corpus.read_corpus`.
-    name
+    name : str
         What :meth:`describe` calls the corpus.
-    k1, b
+    k1, b : float
         Saturation of term frequency, and how far long passages are discounted.
-    cache
+    cache : str or path, optional
         Folder where the index is kept between runs, under a name made of a hash of the passages
         and all settings, so that an index never answers for other passages than its own. None
         keeps it in memory alone.

@@ -33,7 +33,7 @@ def read_corpus(path: str | Path) -> list[Document]:
 
     Parameters
     ----------
-    path
+    path : str or path
         A JSONL file, a line an object with `text` (or `snippet`), and optionally `title` and
         `url` (or `id`; by default the file's name and line). A ``.txt`` or ``.md`` file, cut at
         blank lines. Or a folder with any of these at any depth; hidden ones are left out.

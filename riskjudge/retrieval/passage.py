@@ -17,11 +17,11 @@ class Passage:
 
     Parameters
     ----------
-    title, snippet
+    title, snippet : str
         What the source shows of it; at least one of them is not blank.
-    url
+    url : str
         Where it stands. Two passages are the same piece of evidence if their URLs agree.
-    rank
+    rank : int
         1 for the best result of its search.
 
     Examples

@@ -50,11 +50,11 @@ def record_queries(
 
     Parameters
     ----------
-    queries
+    queries : iterable of str
         A repeated one is asked once.
-    concurrency
+    concurrency : int
         Searches under way at the same time.
-    progress
+    progress : callable
         Called with the number of queries done so far.
 
     Raises

@@ -118,11 +118,11 @@ class Recorder(Closing):
 
     Parameters
     ----------
-    retriever
+    retriever : Retriever
         The source.
-    path
+    path : str or path
         The snapshot; made if it does not exist.
-    clock
+    clock : callable
         Gives the time of a search; tests pass another.
 
     Raises

@@ -36,13 +36,13 @@ class _KeyedSearch(ABC):
 
     Parameters
     ----------
-    url
+    url : str
         Another address that speaks the same interface (a proxy of one's own, a test server).
     timeout : float
         Seconds to wait for one answer.
     attempts : int
         How often to ask in all when the service is busy, broken or out of reach.
-    sleep
+    sleep : callable
         Waits between attempts; tests pass another.
 
     Raises
@@ -131,9 +131,9 @@ class DDGS:
 
     Parameters
     ----------
-    backend
+    backend : str
         One of the package's text engines, or several with commas; ``auto`` lets it choose.
-    timeout
+    timeout : int
         Seconds to wait for the engines.
 
     Raises

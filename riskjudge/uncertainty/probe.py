@@ -24,9 +24,9 @@ class Probe:
 
     Attributes
     ----------
-    models
+    models : tuple of estimators
         One fitted classifier a fold.
-    trained_on
+    trained_on : frozenset of str
         Ids of the training items.
     held_out : ndarray, shape (n_train,)
         Each training item's score from the one classifier that did not see it: to judge the probe
@@ -83,11 +83,11 @@ def fit_probe(
         Whatever is known without the label: hidden states, embeddings, entropies, lengths.
     wrong : sequence of bool, length n
         Whether the verdict on the item is wrong.
-    folds
+    folds : int
         Number of classifiers; every item is held out from one.
-    seed
+    seed : int
         Of the folds.
-    estimator
+    estimator : classifier, optional
         A scikit-learn classifier with ``predict_proba``; a logistic regression on standardised
         features by default.
 
