@@ -25,6 +25,7 @@ class Obstacle(StrEnum):
     TOO_FEW = "too_few"
     ERROR_RATE = "error_rate"
     RETRIEVAL_BUDGET = "retrieval_budget"
+    OTHER_LEVELS = "other_levels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,8 @@ class Certificate:
         Number of this fit among those on record that used some of these labels.
     delta_of_fits : float or None
         Sum of their deltas: what a choice among them promises; None where this is the first.
+    alpha_pass, alpha_fail : float or None
+        Levels of the accepted verdicts 1 and 0 by themselves.
     """
 
     procedure: str
@@ -123,6 +126,8 @@ class Certificate:
     look: Look | None = None
     fit_number: int = 1
     delta_of_fits: float | None = None
+    alpha_pass: float | None = None
+    alpha_fail: float | None = None
 
     @property
     def certified(self) -> bool:

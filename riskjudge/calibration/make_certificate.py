@@ -58,6 +58,8 @@ def make_certificate(
         shortfall=None if certified else chosen.shortfall or _shortfall(chosen, target),
         path=_kept_path(chosen),
         seed=seed,
+        alpha_pass=target.alpha_pass,
+        alpha_fail=target.alpha_fail,
     )
 
 
@@ -111,6 +113,12 @@ def _statement(
         budget = (
             f", and at most {100 * target.max_retrieval:g} % of all items go past the first mode"
         )
+    kinds = " and ".join(
+        f"at most {100 * level:g} % of the accepted verdicts {verdict} ({('fail', 'pass')[verdict]})"
+        for verdict, level in target.by_verdict
+    )
+    if kinds:
+        budget = f", {kinds}, each by itself{budget}"
     match guarantee:
         case Guarantee.HIGH_PROBABILITY:
             return (
@@ -137,7 +145,8 @@ def _shortfall(chosen: Selection, target: Target) -> Shortfall:
     elif errors >= target.alpha * accepted:
         obstacle = Obstacle.ERROR_RATE
     elif binomial.certifies(errors, accepted, target.alpha, level):
-        obstacle = Obstacle.RETRIEVAL_BUDGET
+        budget = target.max_retrieval is not None and not target.by_verdict
+        obstacle = Obstacle.RETRIEVAL_BUDGET if budget else Obstacle.OTHER_LEVELS
     else:
         obstacle = Obstacle.TOO_FEW
         enough = accepted_needed(errors / accepted, target.alpha, level)

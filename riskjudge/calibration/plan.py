@@ -41,6 +41,7 @@ from riskjudge import binomial, counts
 from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.calibration.sample import Sample
 from riskjudge.counts import PathCounts
+from riskjudge.errors import InputError
 
 _CHUNK = 4096
 
@@ -61,17 +62,34 @@ class Target:
         is the larger of the two exact p-values (an intersection-union test: under either half of
         the null, the p-value of that half alone is valid, and the maximum is no smaller). So both
         promises hold together at the same delta. The share needs no labels.
+    alpha_pass, alpha_fail : float or None
+        Largest tolerated error rate among the accepted verdicts 1 and among the accepted verdicts 0,
+        each by itself (thresholds by verdict). The null of a rule becomes "the risk among all, among
+        passes or among fails is above its level", its p-value the largest of the three. Each is exact
+        by itself: given how many passes are accepted, the wrong ones among them are binomial at the
+        risk of passes, whatever happens to the fails; the same the other way round. If one part of the
+        null is true, that part's p-value is valid, and the maximum is no smaller (an
+        intersection-union test): no share of delta is split. A rule without a threshold for passes
+        accepts none with certainty, and keeps the promise about them.
     """
 
     alpha: float
     delta: float
     max_retrieval: float | None = None
+    alpha_pass: float | None = None
+    alpha_fail: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "delta", "max_retrieval"):
+        for name in ("alpha", "delta", "max_retrieval", "alpha_pass", "alpha_fail"):
             value = getattr(self, name)
-            if value is not None or name != "max_retrieval":
+            if value is not None or name in ("alpha", "delta"):
                 object.__setattr__(self, name, binomial.check_level(value, name))
+
+    @property
+    def by_verdict(self) -> tuple[tuple[int, float], ...]:
+        """Verdicts with a level of their own, and the levels."""
+        levels = ((0, self.alpha_fail), (1, self.alpha_pass))
+        return tuple((verdict, level) for verdict, level in levels if level is not None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +167,8 @@ class Tested:
 def rule_p_values(family_counts: PathCounts, sample: Sample, target: Target) -> FloatArray:
     """P-value of each rule's null, the retrieval budget included."""
     p = np.asarray(binomial.p_value(family_counts.errors, family_counts.accepted, target.alpha))
+    for verdict, level in target.by_verdict:
+        p = np.maximum(p, _verdict_p_values(family_counts, sample, verdict, level))
     if target.max_retrieval is None:
         return p
     calls = retrieval_calls(family_counts, sample)
@@ -156,6 +176,18 @@ def rule_p_values(family_counts: PathCounts, sample: Sample, target: Target) -> 
     # A rule without a threshold in any later mode sends nothing on, with certainty.
     over = np.where(asks_later_modes(family_counts, sample), over, 0.0)
     return np.maximum(p, over)
+
+
+def _verdict_p_values(path: PathCounts, sample: Sample, verdict: int, level: float) -> FloatArray:
+    """P-values of "the accepted verdicts of this kind are wrong more often than `level`"."""
+    if sample.columns_per_mode != 2:
+        raise InputError("a level for each verdict needs thresholds by verdict")
+    columns = np.arange(sample.scores.shape[1]) % 2 == verdict
+    accepted = path.by_mode[:, columns].sum(axis=1)
+    # The column that accepts an item is that of its verdict: masked, the others bring no error.
+    errors = counts.path_counts(sample.scores, sample.errors & columns, path.thresholds).errors
+    possible = (path.thresholds[:, columns] > counts.NONE).any(axis=1)
+    return np.where(possible, binomial.p_value(errors, accepted, level), 0.0)
 
 
 def asks_later_modes(path: PathCounts, sample: Sample) -> BoolArray:

@@ -82,6 +82,8 @@ class Procedure(ABC):
         delta: float,
         *,
         max_retrieval: float | None = None,
+        alpha_pass: float | None = None,
+        alpha_fail: float | None = None,
         seed: int = 0,
     ) -> Certificate:
         """Calibrate: choose thresholds and state what they promise.
@@ -94,10 +96,13 @@ class Procedure(ABC):
             Risk level and significance, both strictly between 0 and 1.
         max_retrieval : float, optional
             Largest tolerated share of items sent past the first mode; see :class:`Target`.
+        alpha_pass, alpha_fail : float, optional
+            Levels of the accepted verdicts 1 and 0 by themselves; see :class:`Target`.
         seed : int
             Seeds whatever the procedure draws (only splits are random).
         """
-        return self.prepare(sample, seed).certify(alpha, delta, max_retrieval=max_retrieval)
+        target = Target(alpha, delta, max_retrieval, alpha_pass, alpha_fail)
+        return self.prepare(sample, seed).certify_at(target)
 
     def options(self) -> dict[str, Any]:
         """The procedure's settings, JSON-ready."""
@@ -145,7 +150,10 @@ class Prepared:
         self, alpha: float, delta: float, *, max_retrieval: float | None = None
     ) -> Certificate:
         """See :meth:`Procedure.certify`."""
-        target = Target(alpha, delta, max_retrieval)
+        return self.certify_at(Target(alpha, delta, max_retrieval))
+
+    def certify_at(self, target: Target) -> Certificate:
+        """The certificate for a target."""
         return make_certificate(
             self.select(target),
             self.sample,

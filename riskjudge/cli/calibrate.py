@@ -21,7 +21,19 @@ def calibrate(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the gate goes, JSON.")
     ] = None,
-    alpha: options.Alpha = 0.1,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            help="Largest tolerated error rate among accepted verdicts; 0.1 by default, or the larger of "
+            "--alpha-pass and --alpha-fail.",
+        ),
+    ] = None,
+    alpha_pass: Annotated[
+        float | None, typer.Option(help="The same among accepted passes (verdict 1) by themselves.")
+    ] = None,
+    alpha_fail: Annotated[
+        float | None, typer.Option(help="The same among accepted fails (verdict 0) by themselves.")
+    ] = None,
     delta: options.Delta = 0.05,
     procedure: options.ProcedureName = None,
     settings: options.ProcedureOptions = None,
@@ -94,6 +106,9 @@ def calibrate(
     more = None
     if pool is not None:
         more = options.load_trace(pool, table.columns, item_id=item_id, group=group, where=where)
+    if alpha is None:
+        given = [level for level in (alpha_pass, alpha_fail) if level is not None]
+        alpha = max(given) if len(given) == 2 else 0.1
     gate = options.make_gate(
         table,
         alpha=alpha,
@@ -106,6 +121,7 @@ def calibrate(
         seed=seed,
         path=path,
     )
+    gate.set_params(alpha_pass=alpha_pass, alpha_fail=alpha_fail)
     if by is not None:
         if looks is not None or sizes is not None or state is not None:
             raise InputError("--by and a schedule of looks do not go together")

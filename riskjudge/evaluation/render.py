@@ -98,6 +98,7 @@ _OBSTACLES = {
     Obstacle.TOO_FEW: "its error rate is below alpha, but the items are too few to show it",
     Obstacle.ERROR_RATE: "its error rate is not below alpha; more labels would not change that",
     Obstacle.RETRIEVAL_BUDGET: "it sends too many items past the first mode",
+    Obstacle.OTHER_LEVELS: "the level for one kind of verdict (or the retrieval budget) is not shown to hold",
 }
 
 

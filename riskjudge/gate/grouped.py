@@ -112,7 +112,9 @@ class GroupedGate:
         first = next(iter(samples.values()))
         gate = self.gate
         procedure = gate.procedure_for(len(first.modes) // first.columns_per_mode)
-        target = Target(gate.alpha, gate.delta, gate.max_retrieval)
+        target = Target(
+            gate.alpha, gate.delta, gate.max_retrieval, gate.alpha_pass, gate.alpha_fail
+        )
         return certify_together(procedure, samples, target, gate.seed)
 
     def _about(self, name: str, certificate: Certificate, together: int) -> Certificate:

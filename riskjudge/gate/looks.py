@@ -233,7 +233,16 @@ def settings_of(gate: Router | SelectiveGate, modes: Sequence[str]) -> dict[str,
     params = gate.get_params(deep=False)
     procedure: Procedure = gate.procedure_for(len(modes))
     path = None if gate.path is None else [list(vector) for vector in vectors_of(gate.path)]
-    kept = ("alpha", "delta", "by_verdict", "groups", "max_retrieval", "seed")
+    kept = (
+        "alpha",
+        "delta",
+        "by_verdict",
+        "groups",
+        "max_retrieval",
+        "seed",
+        "alpha_pass",
+        "alpha_fail",
+    )
     return {name: params.get(name) for name in kept} | {
         "kind": gate.kind,
         "modes": list(modes),

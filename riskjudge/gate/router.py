@@ -17,6 +17,7 @@ from riskjudge.calibration import (
     PROCEDURES,
     Certificate,
     FixedSequence,
+    Portfolio,
     Procedure,
     Sample,
     default_procedure,
@@ -54,6 +55,8 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
     by_verdict: bool
     groups: str
     max_retrieval: float | None
+    alpha_pass: float | None
+    alpha_fail: float | None
     unfitted: str
     seed: int
 
@@ -140,7 +143,8 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
             None if pool is None else pool.scores,
             None if pool is None else pool.verdicts,
         )
-        return sample.by_verdict() if self.by_verdict else sample
+        both = self.alpha_pass is not None or self.alpha_fail is not None
+        return sample.by_verdict() if self.by_verdict or both else sample
 
     def procedure_for(self, n_modes: int) -> Procedure:
         """The procedure that the gate's settings name, or the default.
@@ -156,6 +160,8 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
             return FixedSequence(path=vectors_of(self.path))
         if isinstance(self.procedure, Procedure):
             return self.procedure
+        if self.procedure is None and (self.alpha_pass, self.alpha_fail) != (None, None):
+            return Portfolio()  # it has chains on which one kind of verdict goes ahead
         if self.procedure is None:
             return default_procedure(n_modes)
         return procedure_named(self.procedure)
@@ -163,7 +169,13 @@ class _Gate(BaseEstimator, ABC):  # type: ignore[misc]
     def certify(self, sample: Sample, alpha: float) -> Certificate:
         """The second half of :meth:`fit`, at any risk level; the gate itself is not changed."""
         return self.procedure_for(len(sample.modes) // sample.columns_per_mode).certify(
-            sample, alpha, self.delta, max_retrieval=self.max_retrieval, seed=self.seed
+            sample,
+            alpha,
+            self.delta,
+            max_retrieval=self.max_retrieval,
+            alpha_pass=self.alpha_pass,
+            alpha_fail=self.alpha_fail,
+            seed=self.seed,
         )
 
     def decide(self, trace: Trace) -> Outcomes:
@@ -307,6 +319,9 @@ class SelectiveGate(_Gate):
         will be fitted from is not censored, or decline everything.
     seed : int
         Seeds the random splits of the procedures, and the draw from groups.
+    alpha_pass, alpha_fail : float, optional
+        Largest tolerated error rate among the accepted verdicts 1 and 0, each by itself; thresholds
+        are then by verdict. `alpha` stays the level of all accepted verdicts together.
 
     Attributes
     ----------
@@ -340,6 +355,8 @@ class SelectiveGate(_Gate):
         groups: str = "refuse",
         unfitted: str = "pass",
         seed: int = 0,
+        alpha_pass: float | None = None,
+        alpha_fail: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.delta = delta
@@ -350,6 +367,8 @@ class SelectiveGate(_Gate):
         self.groups = groups
         self.unfitted = unfitted
         self.seed = seed
+        self.alpha_pass = alpha_pass
+        self.alpha_fail = alpha_fail
 
     max_retrieval = None
 
@@ -362,7 +381,7 @@ class Router(_Gate):
 
     Parameters
     ----------
-    alpha, delta, procedure, path, by_verdict, groups, unfitted, seed
+    alpha, delta, procedure, path, by_verdict, groups, unfitted, seed, alpha_pass, alpha_fail
         As in :class:`SelectiveGate`.
     max_retrieval : float, optional
         Largest tolerated share of items sent past the first mode, certified together with the risk.
@@ -393,6 +412,8 @@ class Router(_Gate):
         max_retrieval: float | None = None,
         unfitted: str = "pass",
         seed: int = 0,
+        alpha_pass: float | None = None,
+        alpha_fail: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.delta = delta
@@ -403,6 +424,8 @@ class Router(_Gate):
         self.max_retrieval = max_retrieval
         self.unfitted = unfitted
         self.seed = seed
+        self.alpha_pass = alpha_pass
+        self.alpha_fail = alpha_fail
 
     def _modes(self, trace: Trace) -> tuple[str, ...]:
         return trace.modes

@@ -114,8 +114,11 @@ class ConformalSelection(Procedure):
         paths = candidate_paths(placing, sample.columns_per_mode, self.steps)
 
         def select(target: Target) -> Selection:
-            if target.max_retrieval is not None:
-                raise InputError(f"{self.name} takes no retrieval budget; use a planned procedure")
+            if target.max_retrieval is not None or target.by_verdict:
+                raise InputError(
+                    f"{self.name} takes no retrieval budget and no level for a kind of verdict; use "
+                    "a planned procedure"
+                )
             if not paths or rest.n == 0:
                 fewest = math.ceil(1.0 / target.alpha)
                 unused = Shortfall(Obstacle.NOTHING_ACCEPTED, fewest, 0, None, 0, 0, None)

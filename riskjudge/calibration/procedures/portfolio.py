@@ -95,6 +95,8 @@ class PresetChains:
         if target.max_retrieval is not None and pool.shape[1] == 2 and self.columns_per_mode == 1:
             kept = 1.0 - most_sent(target, n, len(pool))
             paths.append((_budget_path(pool, kept, self.steps), 0.5))
+        if target.by_verdict and self.columns_per_mode == 2:
+            paths += self._by_verdict()
         total = sum(weight for _, weight in paths)
         chains = []
         for path, weight in paths:
@@ -104,6 +106,16 @@ class PresetChains:
                 chains.append(Chain(path, weight))
         total = sum(chain.weight for chain in chains)
         return tuple(Chain(chain.path, share * chain.weight / total) for chain in chains)
+
+    def _by_verdict(self) -> list[tuple[FloatArray, float]]:
+        """Paths on which one kind of verdict goes ahead of the other, or goes alone."""
+        coverages = np.linspace(1.0 / self.steps, 1.0, self.steps)
+        paths = []
+        for speeds, weight in preset_speeds(self.pool.shape[1] // 2):
+            for kinds in ((1.0, 0.4), (0.4, 1.0), (1.0, 0.0), (0.0, 1.0)):
+                by_column = tuple(speed * kind for speed in speeds for kind in kinds)
+                paths.append((quantile_path(self.pool, by_column, coverages), 0.5 * weight))
+        return paths
 
 
 def _budget_path(pool: FloatArray, kept: float, steps: int) -> FloatArray:
