@@ -15,7 +15,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -27,6 +27,29 @@ from riskjudge.errors import InputError
 
 NONE = -np.inf
 """Threshold that no score reaches: the mode is not used."""
+
+
+def encode_thresholds(vector: Iterable[float]) -> list[float | None]:
+    """Thresholds for JSON: "no threshold" is None, never an infinity.
+
+    Examples
+    --------
+    >>> encode_thresholds([0.5, NONE])
+    [0.5, None]
+    """
+    return [None if t == NONE else float(t) for t in vector]
+
+
+def decode_thresholds(values: Iterable[float | None]) -> FloatArray:
+    """The inverse of :func:`encode_thresholds`.
+
+    Examples
+    --------
+    >>> decode_thresholds([0.5, None])
+    array([ 0.5, -inf])
+    """
+    return np.array([NONE if t is None else t for t in values], dtype=np.float64)
+
 
 _CELLS_PER_BLOCK = 1 << 18  # stays in the cache of a core
 _CELLS_KEPT = 1 << 22

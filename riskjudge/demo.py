@@ -68,7 +68,6 @@ def run_demo(
     from riskjudge.evaluation.render import certificate_table, report_tables, sweep_table
     from riskjudge.evaluation.splits import PAPER_ALPHAS, sweep
     from riskjudge.gate import Router
-    from riskjudge.gate.document import write_gate
     from riskjudge.io.files import replacing
     from riskjudge.io.tables import write_table
 
@@ -80,7 +79,7 @@ def run_demo(
 
     say("calibrating on 1,000 labelled items; the other 1,000, without labels, are the pool")
     router = Router(alpha, delta, seed=seed).fit(labelled, pool=_without_labels(fresh))
-    write_gate(router, folder / "gate.json")
+    router.save(folder / "gate.json")
 
     say("deciding the other 1,000 items")
     outcomes = router.decide(fresh)

@@ -1,6 +1,7 @@
 """Gates: three states, every item accounted for, JSON that refuses damage, SQL that agrees."""
 
 import json
+import re
 import tempfile
 from pathlib import Path
 
@@ -11,10 +12,12 @@ import pytest
 from sklearn.base import clone
 
 from riskjudge.calibration import PROCEDURES, FixedSequence
-from riskjudge.data.trace import Trace
+from riskjudge.data.source import ScoreSource
+from riskjudge.data.trace import ModeColumns, Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.evaluation import summarize
 from riskjudge.gate import Router, SelectiveGate, load_gate
+from riskjudge.gate.document import checksum
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.io.tables import read_table, write_table
 
@@ -135,7 +138,7 @@ def test_json_round_trip(tmp_path, by_verdict, alpha):
     assert again.fingerprint_ == trace.rows(trace.labelled).fingerprint()
     assert again.decide(trace).to_frame().equals(router.decide(trace).to_frame())
     stored = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(name))
-    assert stored["rule"]["accepts"] == ("nothing" if alpha < 0.001 else "at_or_below_threshold")
+    assert (stored["certificate"]["thresholds"] is None) == (alpha < 0.001)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -158,9 +161,15 @@ def test_an_unfitted_gate_can_be_stored(tmp_path):
         (lambda text: text[: len(text) // 2], "damaged or not JSON"),
         (lambda text: text.replace('"alpha": 0.15', '"alpha": 0.25'), "checksum does not match"),
         (
-            lambda text: text.replace('"format_version": 1', '"format_version": 2'),
+            lambda text: text.replace('"format_version": 2', '"format_version": 3'),
             "Upgrade riskjudge",
         ),
+        (
+            lambda text: text.replace('"format_version": 2', '"format_version": 1'),
+            "version 1, which does not say what made its scores. Calibrate again",
+        ),
+        (lambda text: text.replace('"seed": 0', '"seed": 0, "seed": 1'), "a key occurs twice"),
+        (lambda text: text.replace('"seed": 0', '"seed": NaN'), "NaN is not JSON"),
         (lambda text: text.replace("riskjudge-gate", "other"), "format is not"),
         (lambda text: "[]", "format is not"),
     ],
@@ -328,19 +337,119 @@ def test_numpy_numbers_can_be_stored(tmp_path):
     [
         lambda data: data.pop("certificate"),
         lambda data: data.update(kind="door"),
-        lambda data: data.update(params=None),
-        lambda data: data["rule"].update(thresholds={}),
-        lambda data: data["params"].update(extra=1),
+        lambda data: data.update(settings=None),
+        lambda data: data["settings"].update(extra=1),
+        lambda data: data["settings"].update(alpha=1.5),
+        lambda data: data["settings"].update(by_verdict=True),
+        lambda data: data["settings"].update(procedure={"name": "hybrid"}),
+        lambda data: data["settings"].update(procedure="magic"),
+        lambda data: data.update(modes=[]),
+        lambda data: data.update(modes=[data["modes"][0]] * 2),
+        lambda data: data["modes"][0].update(name="other"),
+        lambda data: data["modes"][0].update(name=None),
+        lambda data: data["certificate"].update(thresholds={}),
+        lambda data: data["certificate"].update(thresholds={"mode1": 0.1}),
+        lambda data: data["certificate"]["thresholds"].update(mode1="0.5"),
+        lambda data: data["certificate"]["thresholds"].update(mode1=True),
+        lambda data: data["certificate"].update(accepted=-1),
+        lambda data: data["certificate"].update(errors=10**9),
+        lambda data: data["certificate"].update(guarantee="sure"),
+        lambda data: data["certificate"].update(surprise=1),
+        lambda data: data["certificate"]["accepted_by"].update(mode1=0),
+        lambda data: data["calibration"].pop("notes"),
     ],
 )
-def test_a_wrong_structure_under_a_right_checksum_is_damage(change):
-    from riskjudge.gate.document import _checksum, gate_from_dict, gate_to_dict
-
-    data = gate_to_dict(Router(alpha=0.15).fit(make_trace()))
+def test_a_wrong_structure_under_a_right_checksum_is_damage(change, tmp_path):
+    path = tmp_path / "gate.json"
+    data = Router(alpha=0.15).fit(make_trace()).to_dict()
     change(data)
-    data["checksum"] = _checksum({key: value for key, value in data.items() if key != "checksum"})
+    path.write_text(json.dumps(data | {"checksum": checksum(data)}))
     with pytest.raises(InputError, match="is damaged"):
-        gate_from_dict(data)
+        load_gate(path)
+
+
+def test_the_order_of_keys_decides_nothing(tmp_path):
+    trace = make_trace(1500)
+    frame = trace.to_frame()
+    modes = [ModeColumns("small", "v1", "u1"), ModeColumns("big", "v2", "u2")]
+    trace = Trace.from_frame(frame, modes=modes)
+    for by_verdict in (False, True):
+        gate = Router(alpha=0.15, by_verdict=by_verdict).fit(trace)
+        sorted_keys = tmp_path / "sorted.json"
+        sorted_keys.write_text(json.dumps(gate.to_dict(), sort_keys=True))
+        turned = json.loads(json.dumps(gate.to_dict()), object_pairs_hook=lambda p: dict(p[::-1]))
+        turned_keys = tmp_path / "turned.json"
+        turned_keys.write_text(json.dumps(turned))
+        expected = gate.decide(trace).to_frame()
+        for path in (sorted_keys, turned_keys):
+            assert load_gate(path).decide(trace).to_frame().equals(expected)
+            assert load_gate(path).to_sql() == gate.to_sql()
+        # The modes of a trace are found by name, too: their order in it means nothing.
+        swapped = Trace.from_frame(frame, modes=modes[::-1])
+        assert gate.decide(swapped).to_frame().equals(expected)
+        with pytest.raises(InputError, match="no mode 'small'"):
+            gate.decide(Trace.from_frame(frame))
+
+
+SMALL = {"model": "small", "measure": "predictive_entropy", "k": 3}
+
+
+@pytest.mark.parametrize(
+    ("other", "says"),
+    [
+        ({**SMALL, "model": "large"}, "model: 'small' in the gate, 'large' in these items"),
+        ({**SMALL, "k": 5}, "k: 3 in the gate, 5 in these items"),
+        ({**SMALL, "temperature": 1}, "temperature: unknown in the gate, 1 in these items"),
+        ({"model": "small"}, "measure: 'predictive_entropy' in the gate, unknown in these items"),
+        (None, "nothing is known of what made the scores in these items"),
+    ],
+)
+def test_scores_of_another_source_are_refused_or_not_certified(other, says, tmp_path):
+    trace = make_trace(1500)
+    known = trace.with_sources({mode: ScoreSource(SMALL) for mode in trace.modes})
+    gate = Router(alpha=0.15).fit(known)
+    gate.save(tmp_path / "gate.json")
+    source = None if other is None else ScoreSource(other)
+    others = trace if source is None else known.with_sources({"mode2": source})
+    for fitted in (gate, load_gate(tmp_path / "gate.json")):
+        assert fitted.decide(known).certified.all()
+        with pytest.raises(InputError, match=re.escape(says)):
+            fitted.decide(others)
+        outcomes = fitted.decide(others, on_mismatch="uncertify")
+        assert not outcomes.certified.any()
+        assert summarize(outcomes).whole.uncertified == summarize(outcomes).whole.accepted > 0
+        with pytest.raises(InputError, match="on_mismatch must be"):
+            fitted.decide(known, on_mismatch="ignore")
+    unbound = Router(alpha=0.15).fit(trace)
+    assert unbound.decide(trace).certified.all()
+    assert any("nothing recorded" in line for line in unbound.certificate_.assumptions)
+    with pytest.raises(InputError, match="nothing is known of what made the scores in the gate"):
+        unbound.decide(known)
+    with pytest.raises(InputError, match="not made as those of the labelled items"):
+        gate.fit(known, pool=make_trace(50, seed=9).with_sources({"mode1": ScoreSource({"k": 1})}))
+
+
+def test_gates_without_a_fit_and_without_a_region_are_told_apart():
+    trace = make_trace(rates=(0.9, 0.9))
+    empty = Router(alpha=0.05).fit(trace).decide(trace)
+    unfitted = Router(unfitted="abstain").decide(trace)
+    assert summarize(empty).whole.abstained_by == summarize(unfitted).whole.abstained_by
+    assert empty.certified.all()
+    assert not unfitted.certified.any()
+
+
+def test_scikit_learn_clones_it():
+    from sklearn.base import clone
+
+    path = [[0.1, 0.2]]
+    gate = Router(alpha=0.2, path=path).fit(make_trace())
+    cloned = clone(gate)
+    assert not cloned.fitted
+    assert cloned.path is path
+    assert cloned.set_params(alpha=0.3).alpha == 0.3
+    assert repr(cloned) == "Router(alpha=0.3, path=[[0.1, 0.2]])"
+    with pytest.raises(InputError, match="no setting 'beta'"):
+        cloned.set_params(beta=1)
 
 
 def test_sql_and_decide_agree_on_rows_with_a_reason():

@@ -77,7 +77,6 @@ def test_imports_go_from_later_layers_to_earlier_ones(module):
             assert LEVEL[there] <= LEVEL[here], f"{module} imports {imported}"
 
 
-@pytest.mark.xfail(reason="router, document and path of the gate still do", strict=True)
 def test_no_file_imports_itself_through_others():
     needs = {
         module: {name for name in imports(path) if name in FILES and name != module}

@@ -15,8 +15,8 @@ from riskjudge.errors import InputError
 from riskjudge.evaluation import summarize
 from riskjudge.evaluation.render import report_tables
 from riskjudge.gate import Router, SelectiveGate, load_gate
-from riskjudge.gate.document import gate_from_dict, gate_to_dict
 from riskjudge.gate.labels import LabelPrints
+from riskjudge.gate.load import gate_from_dict
 from riskjudge.gate.outcomes import read_outcomes
 from riskjudge.gate.registry import FILE_NAME, read_registry, registered
 from riskjudge.io.tables import write_table
@@ -113,7 +113,7 @@ def test_a_path_handed_on_remembers_where_it_began():
     there = fitted(make_frame(seed=3, prefix="there"), path=fitted(FRAME))
     with pytest.raises(InputError, match="these very items"):
         fitted(FRAME, path=there)
-    again = gate_from_dict(gate_to_dict(there))
+    again = gate_from_dict(there.to_dict())
     with pytest.raises(InputError, match="these very items"):
         fitted(FRAME, path=again.path_)
 
@@ -160,7 +160,7 @@ def test_a_second_fit_says_so(tmp_path, change):
     assert not any("calibrated on once" in a for a in certificate.assumptions)
     if certificate.certified:
         assert f"With confidence {85 if 'delta' in change else 90} %" in certificate.statement
-    assert gate_from_dict(gate_to_dict(second)).certificate_ == certificate
+    assert gate_from_dict(second.to_dict()).certificate_ == certificate
 
 
 def test_twenty_fits_leave_no_confidence(tmp_path):
@@ -217,7 +217,7 @@ def test_a_report_on_the_calibrated_rows_says_that_it_is_not_valid(tmp_path):
     fresh = make_frame(seed=4, prefix="f")
     mixed = pd.concat([FRAME.iloc[:7], fresh])
     for frame, count in ((FRAME, 500), (mixed, 7), (fresh, 0)):
-        outcomes = gate_from_dict(gate_to_dict(gate)).decide(trace_of(frame))
+        outcomes = gate_from_dict(gate.to_dict()).decide(trace_of(frame))
         report = summarize(outcomes, by="label")
         assert report.calibrated_on == int(outcomes.calibrated_on.sum()) == count
         assert bool(report.notes) is (count > 0)

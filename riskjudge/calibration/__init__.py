@@ -1,5 +1,8 @@
 """Procedures: how a threshold vector is chosen, and what that choice guarantees."""
 
+from dataclasses import fields
+from typing import Any
+
 from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle, Shortfall
 from riskjudge.calibration.plan import Target
 from riskjudge.calibration.power import LabelPlan, plan_labels
@@ -15,6 +18,7 @@ from riskjudge.calibration.procedures.search import Bonferroni, Pointwise
 from riskjudge.calibration.procedures.split_fixed_sequence import SplitFixedSequence
 from riskjudge.calibration.sample import Sample
 from riskjudge.calibration.selection import Objective
+from riskjudge.errors import InputError
 
 PROCEDURES: dict[str, type[Procedure]] = {
     cls.name: cls
@@ -34,6 +38,25 @@ PROCEDURES: dict[str, type[Procedure]] = {
 
 OF_FUSED_TRACES: dict[str, type[Procedure]] = {Fused.name: Fused}
 """Procedures that work on what a fusion made, and on nothing else."""
+
+
+def procedure_named(name: str, **options: Any) -> Procedure:
+    """A procedure by its name, with options.
+
+    Examples
+    --------
+    >>> procedure_named("bonferroni").name
+    'bonferroni'
+    """
+    classes = PROCEDURES | OF_FUSED_TRACES
+    if name not in classes:
+        raise InputError(f"unknown procedure {name!r}; the procedures are {', '.join(PROCEDURES)}")
+    cls = classes[name]
+    known = [option.name for option in fields(cls)]
+    for option in options:
+        if option not in known:
+            raise InputError(f"{name} has no option {option!r}; its options are {', '.join(known)}")
+    return cls(**options)
 
 
 def default_procedure(n_modes: int) -> Procedure:
@@ -70,4 +93,5 @@ __all__ = [
     "Target",
     "default_procedure",
     "plan_labels",
+    "procedure_named",
 ]

@@ -98,7 +98,6 @@ def calibrate(
     Exit code 0: certified. 1: nothing certifies (the gate written then accepts nothing).
     """
     from riskjudge.evaluation.render import certificate_table
-    from riskjudge.gate.document import gate_to_dict
     from riskjudge.gate.grouped import GroupedGate
     from riskjudge.gate.registry import FILE_NAME, registered
 
@@ -134,7 +133,7 @@ def calibrate(
         if output is not None:
             grouped.save(output)
         if as_json:
-            options.print_json(gate_to_dict(grouped))
+            options.print_json(grouped.to_dict())
         else:
             for name, part in grouped.all_gates.items():
                 title = f"{trace}, {by} = {name}"
@@ -163,7 +162,7 @@ def calibrate(
         gate.save(output)
     certificate = gate.certificate_
     if as_json:
-        options.print_json(gate_to_dict(gate))
+        options.print_json(gate.to_dict())
     else:
         options.show(certificate_table(certificate, str(trace)), form)
         if certificate.n_reserved and gate.n_pool_ == 0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,6 +170,26 @@ class Trace:
             self.extra,
             tuple(self.sources[k] for k in index),
         )
+
+    def with_sources(self, sources: Mapping[str, ScoreSource | None]) -> Trace:
+        """The same items, with what made the scores of some modes stated.
+
+        Parameters
+        ----------
+        sources : mapping of str to ScoreSource or None
+            By mode.
+
+        Raises
+        ------
+        InputError
+            If there is no such mode.
+        """
+        for mode in sources:
+            self.mode_index(mode)
+        stated = tuple(
+            sources.get(mode, old) for mode, old in zip(self.modes, self.sources, strict=True)
+        )
+        return replace(self, sources=stated)
 
     def fingerprint(self) -> str:
         """SHA-256 over ids, verdicts, scores and labels in the order of the ids.

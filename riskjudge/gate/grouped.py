@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from riskjudge import binomial
 from riskjudge._typing import BoolArray, ObjectArray
@@ -16,9 +15,9 @@ from riskjudge.calibration import Certificate, Guarantee, Target
 from riskjudge.calibration.together import certify_together
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
-from riskjudge.gate.document import GROUPED, gate_from_dict, write_gate
+from riskjudge.gate.document import GROUPED, sealed, write_document
 from riskjudge.gate.outcomes import Outcomes, stack_outcomes
-from riskjudge.gate.router import Prepared, Router, SelectiveGate
+from riskjudge.gate.router import Prepared, Router
 
 REST = "(rest)"
 
@@ -28,7 +27,7 @@ class GroupedGate:
 
     Parameters
     ----------
-    gate : Router or SelectiveGate
+    gate : Router
         Unfitted; its settings are those of every group. Its delta is that of all groups together.
     by : str
         Column carried along by the trace.
@@ -54,19 +53,19 @@ class GroupedGate:
     >>> u, label = rng.random((800, 1)), rng.integers(0, 2, 800)
     >>> trace = Trace.from_arrays(u, label[:, None] ^ (rng.random((800, 1)) < 0.2 * u), label)
     >>> topics = pd.DataFrame({"topic": np.repeat(["a", "b"], 400)})
-    >>> grouped = GroupedGate(SelectiveGate(alpha=0.15), by="topic").fit(replace(trace, extra=topics))
+    >>> grouped = GroupedGate(Router(alpha=0.15), by="topic").fit(replace(trace, extra=topics))
     >>> sorted(grouped.gates_), grouped.rest_, grouped.certified
     (['a', 'b'], None, True)
     """
 
     kind: ClassVar[str] = GROUPED
 
-    gates_: dict[str, Any]
-    rest_: Any
+    gates_: dict[str, Router]
+    rest_: Router | None
     short_: dict[str, int]
     need_: int
 
-    def __init__(self, gate: Router | SelectiveGate, by: str, min_n: int | None = None) -> None:
+    def __init__(self, gate: Router, by: str, min_n: int | None = None) -> None:
         self.gate = gate
         self.by = by
         self.min_n = min_n
@@ -99,7 +98,7 @@ class GroupedGate:
         certificates = self._certify({name: item.sample for name, (_, item) in prepared.items()})
         fitted = {}
         for name, (rows, item) in prepared.items():
-            part: Any = clone(self.gate)
+            part = self.gate.fresh()
             part.adopt(rows, item, self._about(name, certificates[name], len(prepared)))
             fitted[name] = part
         self.rest_ = fitted.pop(REST, None)
@@ -133,19 +132,28 @@ class GroupedGate:
             certificate, statement=statement, assumptions=(*certificate.assumptions, note)
         )
 
-    def decide(self, trace: Trace) -> Outcomes:
-        """Accept, abstain or fail, item by item, each by the gate of its group."""
+    def decide(self, trace: Trace, *, on_mismatch: str = "refuse") -> Outcomes:
+        """Accept, abstain or fail, item by item, each by the gate of its group.
+
+        Parameters
+        ----------
+        trace : Trace
+        on_mismatch : {"refuse", "uncertify"}
+            See :meth:`.Router.decide`.
+        """
         values = self._values(trace)
         known = np.isin(values, list(self.gates_))
-        parts: list[tuple[BoolArray, Any]] = [(values == n, g) for n, g in self.gates_.items()]
+        parts: list[tuple[BoolArray, Router | None]] = [
+            (values == n, g) for n, g in self.gates_.items()
+        ]
         parts.append((~known, self.rest_))
         decided, places = [], []
         for inside, gate in parts:
             if not inside.any():
                 continue
             if gate is None:  # nothing is promised about these: none is accepted
-                gate = clone(self.gate).set_params(unfitted="abstain")
-            decided.append(gate.decide(trace.rows(inside)))
+                gate = self.gate.fresh().set_params(unfitted="abstain")
+            decided.append(gate.decide(trace.rows(inside), on_mismatch=on_mismatch))
             places.append(np.flatnonzero(inside))
         return stack_outcomes(decided).at(np.argsort(np.concatenate(places), kind="stable"))
 
@@ -155,7 +163,7 @@ class GroupedGate:
         return hasattr(self, "gates_")
 
     @property
-    def all_gates(self) -> dict[str, Any]:
+    def all_gates(self) -> dict[str, Router]:
         """Every fitted gate by its group, the rest included."""
         return self.gates_ | ({} if self.rest_ is None else {REST: self.rest_})
 
@@ -176,14 +184,16 @@ class GroupedGate:
             f"this gate has a certificate for each {self.by}: {', '.join(self.all_gates)}"
         )
 
-    def to_sql(self, value: str = "mode") -> str:
+    def to_sql(self, value: str = "mode", dialect: str = "ansi") -> str:
         """The rule of each group in one CASE expression over the trace's columns."""
         column = '"' + self.by.replace('"', '""') + '"'
         lines = ["CASE"]
         for name, gate in self.gates_.items():
             text = name.replace("'", "''")
-            lines.append(f"  WHEN CAST({column} AS VARCHAR) = '{text}' THEN ({gate.to_sql(value)})")
-        rest = "NULL" if self.rest_ is None else f"({self.rest_.to_sql(value)})"
+            lines.append(
+                f"  WHEN CAST({column} AS VARCHAR) = '{text}' THEN ({gate.to_sql(value, dialect)})"
+            )
+        rest = "NULL" if self.rest_ is None else f"({self.rest_.to_sql(value, dialect)})"
         return "\n".join([*lines, f"  ELSE {rest}", "END"])
 
     @property
@@ -201,15 +211,28 @@ class GroupedGate:
 
     def save(self, path: str | Path) -> None:
         """Write the gate as versioned JSON, whole or not at all."""
-        write_gate(self, path)
+        write_document(path, self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The gate as a JSON-ready document, its checksum included."""
+        return sealed(
+            {
+                "kind": self.kind,
+                "by": self.by,
+                "groups": {name: gate.to_dict() for name, gate in self.gates_.items()},
+                "rest": None if self.rest_ is None else self.rest_.to_dict(),
+                "short": dict(self.short_),
+                "need": self.need_,
+            }
+        )
 
     @classmethod
-    def rebuilt(cls, data: Mapping[str, Any]) -> GroupedGate:
-        """From a stored dictionary."""
-        gates = {name: gate_from_dict(part) for name, part in data["groups"].items()}
-        rest = None if data["rest"] is None else gate_from_dict(data["rest"])
+    def rebuilt(
+        cls, data: Mapping[str, Any], gates: dict[str, Router], rest: Router | None
+    ) -> GroupedGate:
+        """From a checked document and the gates in it."""
         some = rest if rest is not None else next(iter(gates.values()))
-        grouped = cls(clone(some), data["by"], data["need"])
+        grouped = cls(some.fresh(), data["by"], data["need"])
         grouped.gates_, grouped.rest_ = gates, rest
         grouped.short_, grouped.need_ = dict(data["short"]), data["need"]
         return grouped

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
-from riskjudge.counts import NONE
+from riskjudge._typing import BoolArray, IntArray, ObjectArray
 from riskjudge.data.trace import ABSENCES, FIRST_FAILURE, Trace
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, ItemStatus
 from riskjudge.errors import InputError
@@ -233,7 +232,9 @@ def stack_outcomes(parts: Sequence[Outcomes]) -> Outcomes:
     )
 
 
-def decide_all(trace: Trace, accepted_by: IntArray, used: BoolArray) -> Outcomes:
+def decide_all(
+    trace: Trace, accepted_by: IntArray, used: BoolArray, *, certified: bool
+) -> Outcomes:
     """Outcomes of a fitted rule.
 
     Parameters
@@ -243,6 +244,8 @@ def decide_all(trace: Trace, accepted_by: IntArray, used: BoolArray) -> Outcomes
         Accepting mode, -1 where there is none.
     used : ndarray of bool, shape (K,)
         Modes that have a threshold. Modes without one are not asked.
+    certified : bool
+        Whether the certificate covers these items.
     """
     n = len(trace)
     order = np.flatnonzero(used)
@@ -257,21 +260,14 @@ def decide_all(trace: Trace, accepted_by: IntArray, used: BoolArray) -> Outcomes
         broke = trace.absence[:, k] >= FIRST_FAILURE
         why_not = np.where(broke, trace.absence[:, k], why_not)
     why_not[accepted_by >= 0] = -1
-    return _outcomes(trace, accepted_by, why_not, asked, certified=True)
+    return _outcomes(trace, accepted_by, why_not, asked, certified=certified)
 
 
-def decline_all(trace: Trace, *, certified: bool) -> Outcomes:
-    """Everything declined as ``below_conformal``, nothing asked.
-
-    Parameters
-    ----------
-    trace : Trace
-    certified : bool
-        True of a fitted gate whose region is empty, false of one that was never fitted.
-    """
+def decline_all(trace: Trace) -> Outcomes:
+    """Everything declined as ``below_conformal`` by a gate that is not fitted, nothing asked."""
     n = len(trace)
     return _outcomes(
-        trace, np.full(n, -1), np.full(n, _BELOW), np.zeros(n, dtype=np.int64), certified=certified
+        trace, np.full(n, -1), np.full(n, _BELOW), np.zeros(n, dtype=np.int64), certified=False
     )
 
 
@@ -314,11 +310,6 @@ def _outcomes(
         trace.labels,
         extra.rename(columns=names),
     )
-
-
-def used_modes(thresholds: FloatArray) -> BoolArray:
-    """Which modes have a threshold, from an array of shape (K,) or (K, 2)."""
-    return np.asarray((thresholds.reshape(len(thresholds), -1) > NONE).any(axis=1))
 
 
 def _nullable(codes: IntArray) -> pd.api.extensions.ExtensionArray:

@@ -23,7 +23,7 @@ from riskjudge.gate.looks import settings_of
 from riskjudge.io.append_only import AppendOnlyFile
 
 if TYPE_CHECKING:
-    from riskjudge.gate.router import Router, SelectiveGate
+    from riskjudge.gate.router import Router
 
 FILE_NAME = "riskjudge-labels.jsonl"
 FORMAT = "riskjudge-labels"
@@ -71,7 +71,7 @@ class Registry:
         )
 
 
-def registered(gate: Router | SelectiveGate, path: str | Path) -> tuple[Fit, ...]:
+def registered(gate: Router, path: str | Path) -> tuple[Fit, ...]:
     """Put a fitted gate on record, and let its certificate say which fit of its labels it is.
 
     Returns

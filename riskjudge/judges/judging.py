@@ -359,14 +359,9 @@ def run_lazily(
 
 def _order(gate: Router | SelectiveGate, n_modes: int) -> list[int]:
     """The modes that have to be asked, in order."""
-    from riskjudge.gate.outcomes import used_modes
-
     if not gate.fitted:
         return [] if gate.unfitted == "abstain" else [0]
-    thresholds = gate.thresholds_
-    if thresholds is None:
-        return []
-    used = used_modes(thresholds.reshape(n_modes, -1))
+    used = gate.rule_.used
     return [k for k in range(n_modes) if used[k]]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +23,11 @@ from riskjudge.signals.signal import Cost, Family, Signal, checked_signals
 
 _FOLDS = 5
 Values = Sequence[FloatArray | ObjectArray]
+
+
+def hashed_ids(ids: Iterable[object]) -> frozenset[str]:
+    """Hashes by which teaching ids are known again."""
+    return frozenset(hashlib.sha256(str(i).encode()).hexdigest()[:32] for i in ids)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -266,8 +272,6 @@ def fit_fusion(
     >>> bool(((p > 0.5) == label).mean() > 0.65)
     True
     """
-    from riskjudge.signals.teaching import hashed_ids
-
     chosen = checked_signals(signals)
     names = calibrator_names(calibrators)
     rows = trace.rows(trace.labelled)

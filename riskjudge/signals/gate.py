@@ -15,8 +15,8 @@ from riskjudge._version import __version__
 from riskjudge.calibration import Certificate, Fused, Sample
 from riskjudge.data.trace import ModeColumns, Trace
 from riskjudge.errors import InputError, NotFittedError
-from riskjudge.gate import Router, SelectiveGate
-from riskjudge.gate.document import gate_from_dict, gate_to_dict
+from riskjudge.gate import Router
+from riskjudge.gate.load import gate_from_dict
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.io.files import replacing
 from riskjudge.signals.builtin import parse_signals
@@ -282,7 +282,7 @@ class FusedGate:
                 "train_share": self.train_share,
             },
             "fusion": fusion_to_dict(self.fusion_),
-            "router": gate_to_dict(self.router_),
+            "router": self.router_.to_dict(),
         }
         return data | {"checksum": _checksum(data)}
 
@@ -297,9 +297,7 @@ class FusedGate:
             raise NotFittedError("this FusedGate is not fitted; call fit(trace) first")
 
 
-def load_any_gate(
-    path: str | Path, signals: Sequence[Signal] = ()
-) -> FusedGate | Router | SelectiveGate:
+def load_any_gate(path: str | Path, signals: Sequence[Signal] = ()) -> FusedGate | Router:
     """Read a gate of any kind.
 
     Parameters
@@ -314,7 +312,7 @@ def load_any_gate(
     """
     data = read_json(path, "a gate")
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        plain: Router | SelectiveGate = gate_from_dict(data, str(path))
+        plain: Router = gate_from_dict(data, str(path))
         return plain
     if data.get("format_version") != FORMAT_VERSION:
         raise InputError(

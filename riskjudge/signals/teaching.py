@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +11,7 @@ from riskjudge.calibration.sample import Sample
 from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import ModeColumns, Trace
 from riskjudge.errors import InputError
-from riskjudge.signals.fusion import Fusion, Taught
+from riskjudge.signals.fusion import Fusion, Taught, hashed_ids
 
 _SHARE, _MOST_SHARE, _MOST_ROWS = 0.15, 0.25, 1_000
 
@@ -57,11 +55,6 @@ def split_teaching(
     # An unlabelled item of a teaching group is no stranger to it.
     rest = ~np.isin(of.astype(str), drawn)
     return trace.rows(teaching), trace.rows(rest)
-
-
-def hashed_ids(ids: Iterable[object]) -> frozenset[str]:
-    """Hashes by which teaching ids are known again."""
-    return frozenset(hashlib.sha256(str(i).encode()).hexdigest()[:32] for i in ids)
 
 
 def refuse_taught(fusion: Fusion, trace: Trace) -> None:
