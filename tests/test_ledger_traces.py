@@ -162,3 +162,28 @@ def test_a_disclosure_off_its_scale_is_refused_with_its_row(measure, disclosed, 
 def test_the_old_name_of_a_measure_is_answered_with_the_new_one():
     with pytest.raises(InputError, match="'dissent' is now called 'variation_ratio'"):
         to_trace(two_arms(), uncertainty="dissent")
+
+
+def with_source(subject, outcome=None, **facts):
+    verdict = BooleanVerdict(True) if outcome is None else outcome
+    return Row(subject, "j", "m", verdict, 0.9, disclosure={"source": facts} if facts else {})
+
+
+def test_what_made_the_scores_goes_from_the_ledger_into_the_trace():
+    rows = [with_source("q1", model="a", measure="x"), with_source("q2", model="a", measure="x")]
+    (source,) = to_trace(rows).sources
+    assert dict(source) == {"model": "a", "measure": "confidence"}
+    assert to_trace([with_source("q1")]).sources == (None,)
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [({"model": "b"}, "model: 'a' in the one, 'b' in the other"), ({}, "nothing")],
+)
+def test_one_arm_has_one_source(facts, said):
+    with pytest.raises(InputError, match=said):
+        to_trace([with_source("q1", model="a"), with_source("q2", **facts)])
+    with pytest.raises(InputError, match=said):
+        to_trace(
+            [with_source("q2", **facts), with_source("q1", model="a")][:: 1 if facts == {} else -1]
+        )

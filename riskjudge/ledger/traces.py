@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import ModeColumns, Trace
 from riskjudge.data.verdict import (
     UNDECIDED,
@@ -53,7 +54,8 @@ def to_trace(
     ------
     InputError
         Naming the row or the arm: a score without a cut, labels that differ between arms, an
-        arm that is not there or discloses nothing the measure could read.
+        arm that is not there or discloses nothing the measure could read, verdicts of one arm that
+        another model, prompt or setting made.
 
     Examples
     --------
@@ -85,6 +87,9 @@ def to_trace(
         for name in _CELL:
             data[f"{name}{number}"] = [cells.get(subject, {}).get(name) for subject in items]
         names = [f"{name}{number}" for name in _CELL]
+        if source := _source(arm, by_arm[arm].values(), measure):
+            names.append(f"source{number}")
+            data[f"source{number}"] = [str(source)] * len(items)
         columns.append(ModeColumns(arm, *names))
     frame = pd.DataFrame(data, dtype=object)
     if all(value is None for value in data["group"]):
@@ -115,6 +120,34 @@ def _items(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
                 )
             known[name] = value
     return items
+
+
+def _source(arm: str, rows: Iterable[Row], measure: str) -> ScoreSource | None:
+    """What made an arm's scores, as its rows disclose it; None where none does."""
+    found: dict[ScoreSource | None, Row] = {}
+    for row in rows:
+        if not isinstance(row.outcome, BooleanVerdict | WinnerVerdict):
+            continue
+        disclosed = row.disclosure.get("source")
+        try:
+            facts = None if disclosed is None else {**disclosed, "measure": measure}
+            found.setdefault(None if facts is None else ScoreSource(facts), row)
+        except (InputError, TypeError):
+            raise InputError(
+                f"row {row.id!r}: `source` is a flat object, got {disclosed!r}"
+            ) from None
+    if not found:
+        return None
+    (one, first), *others = found.items()
+    for other, row in others:
+        known, unknown = (one, other) if one is not None else (other, one)
+        assert known is not None
+        differences = known.differences(unknown, "the one", "the other")
+        raise InputError(
+            f"arm {arm!r}: rows {first.id!r} and {row.id!r} were made in different ways: "
+            f"{'; '.join(differences)}"
+        )
+    return one
 
 
 def _arm_cells(arm: str, rows: Mapping[str, Row], measure: str) -> dict[str, dict[str, Any]]:
