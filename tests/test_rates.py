@@ -398,3 +398,37 @@ def test_a_plan_delivers_the_width_it_was_made_for():
     assert json.loads(done.stdout)["labels"] == plan_rate(0.1, rate=0.7).labels
     assert run("plan", "--rate", "--width", 0.001, "--rows", 1000).exit_code == 1
     assert isinstance(run("plan", "--rate").exception, InputError)
+
+
+def test_the_pictures(tmp_path):
+    from riskjudge.plots import DifferencesDisplay, LabelWidthDisplay, RatesDisplay
+
+    found = systems(np.random.default_rng(18), {"a": 0.9, "b": 0.7, "c": 0.4})
+    ranking = rank_systems(found)
+    drawn = DifferencesDisplay.from_ranking(ranking)
+    assert drawn.values[:, 0].tolist() == [d.estimate for d in ranking.differences]
+    drawn.plot().save(tmp_path / "differences.png")
+    group = np.concatenate([s.group for s in found.values()])
+    whole = RateSample.from_arrays(
+        np.concatenate([s.verdicts for s in found.values()]),
+        np.concatenate([s.labels for s in found.values()]),
+        group=group,
+    )
+    rates = rate_systems(whole, np.repeat(list("abc"), 400).astype(object))
+    shown = RatesDisplay.from_rates(rates)
+    assert shown.names == ("a", "b", "c")
+    assert shown.values[1, 0, 0] == rates.systems["a"].corrected.estimate
+    shown.plot().save(tmp_path / "rates.svg")
+    widths = LabelWidthDisplay.from_sample(whole)
+    # The curve goes through what is there, groups and all.
+    at_now = np.interp(widths.now[0], widths.labels, widths.corrected)
+    assert at_now == pytest.approx(widths.now[1], rel=0.1)
+    widths.plot().save(tmp_path / "widths.pdf")
+
+
+@pytest.mark.parametrize("kind", ["rates", "differences", "label-width"])
+def test_pictures_from_the_command_line(file, tmp_path, kind):
+    out = tmp_path / f"{kind}.png"
+    done = run("plot", kind, file, "--by", "system", "-o", out)
+    assert done.exit_code == 0, done.exception
+    assert out.stat().st_size > 5000

@@ -48,6 +48,8 @@ BandKind = Annotated[str, typer.Option(help="std, or quantiles (the central 80 %
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
+    from riskjudge.cli import plot_rates
+
     plots = typer.Typer(help="Draw a trace, a gate or outcomes.", no_args_is_help=True)
     plots.command("coverage")(
         _over_levels(
@@ -66,6 +68,7 @@ def register(app: typer.Typer) -> None:
     plots.command("risk-coverage")(risk_coverage)
     plots.command("plane")(plane)
     plots.command("routing")(routing)
+    plot_rates.register(plots)
     app.add_typer(plots, name="plot")
 
 
@@ -98,7 +101,7 @@ def _over_levels(kind: str, display: str, text: str) -> Callable[..., None]:
         from riskjudge import plots
         from riskjudge.plots.curves import known_band
 
-        files = _files(output, kind)
+        files = figure_files(output, kind)
         known_band(band)
         table = options.load_trace(
             trace, modes, item_id=item_id, label=label, group=group, where=where
@@ -119,9 +122,9 @@ def _over_levels(kind: str, display: str, text: str) -> Callable[..., None]:
         ]
         swept = _sweeps(table, gates, levels(alphas), splits, share, seed, jobs)
         drawn = getattr(plots, display).from_sweep(
-            *swept, band=band, source=_source(source, trace, where)
+            *swept, band=band, source=source_line(source, trace, where)
         )
-        _draw(drawn, files, title, as_json)
+        draw(drawn, files, title, as_json)
 
     command.__doc__ = text
     return command
@@ -149,7 +152,7 @@ def risk_coverage(
     """Error rate against coverage, each mode and the router, with exact pointwise bounds."""
     from riskjudge.plots import RiskCoverageDisplay
 
-    files = _files(output, "risk-coverage")
+    files = figure_files(output, "risk-coverage")
     given = _load(gate)
     table = options.load_trace(
         trace, _columns(modes, given), item_id=item_id, label=label, group=group, where=where
@@ -166,8 +169,8 @@ def risk_coverage(
             only=only,
             seed=seed,
         )
-    where_from = _source(source, trace, where)
-    _draw(RiskCoverageDisplay.from_trace(table, given, source=where_from), files, title, as_json)
+    where_from = source_line(source, trace, where)
+    draw(RiskCoverageDisplay.from_trace(table, given, source=where_from), files, title, as_json)
 
 
 def plane(
@@ -191,7 +194,7 @@ def plane(
     from riskjudge.gate import Router
     from riskjudge.plots import ThresholdPlaneDisplay
 
-    files = _files(output, "plane")
+    files = figure_files(output, "plane")
     given = _load(gate)
     table = options.load_trace(
         trace, _columns(modes, given), item_id=item_id, label=label, group=group, where=where
@@ -199,9 +202,9 @@ def plane(
     if given is None:
         given = Router(alpha, delta, groups=groups, seed=seed)
     display = ThresholdPlaneDisplay.from_trace(
-        table, given.alpha, given.delta, given, source=_source(source, trace, where)
+        table, given.alpha, given.delta, given, source=source_line(source, trace, where)
     )
-    _draw(display, files, title, as_json)
+    draw(display, files, title, as_json)
 
 
 def routing(
@@ -217,11 +220,11 @@ def routing(
     from riskjudge.gate.outcomes import read_outcomes
     from riskjudge.plots import RoutingDisplay
 
-    files = _files(output, "routing")
+    files = figure_files(output, "routing")
     display = RoutingDisplay.from_outcomes(
-        read_outcomes(outcomes), by=by, floor=floor, source=_source(source, outcomes, None)
+        read_outcomes(outcomes), by=by, floor=floor, source=source_line(source, outcomes, None)
     )
-    _draw(display, files, title, as_json)
+    draw(display, files, title, as_json)
 
 
 def _sweeps(
@@ -268,11 +271,11 @@ def _columns(
     return modes or (gate.columns_ if gate is not None and gate.fitted else None)
 
 
-def _source(source: str | None, path: Path, where: Sequence[str] | None) -> str:
+def source_line(source: str | None, path: Path, where: Sequence[str] | None) -> str:
     return source if source is not None else ", ".join([path.name, *(where or ())])
 
 
-def _files(output: Sequence[Path] | None, kind: str) -> list[Path]:
+def figure_files(output: Sequence[Path] | None, kind: str) -> list[Path]:
     """Where the figure goes; a wrong ending is found before anything is computed."""
     from riskjudge.plots.style import figure_format
 
@@ -282,7 +285,7 @@ def _files(output: Sequence[Path] | None, kind: str) -> list[Path]:
     return files
 
 
-def _draw(display: Display, files: list[Path], title: str | None, as_json: bool) -> None:
+def draw(display: Display, files: list[Path], title: str | None, as_json: bool) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")

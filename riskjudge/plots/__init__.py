@@ -5,15 +5,21 @@ Each has ``from_*`` constructors that compute plain arrays, ``plot(ax=None)`` th
 """
 
 from riskjudge.plots.coverage import CoverageDisplay
+from riskjudge.plots.differences import DifferencesDisplay
 from riskjudge.plots.fdr import FDRDisplay
+from riskjudge.plots.label_width import LabelWidthDisplay
 from riskjudge.plots.plane import ThresholdPlaneDisplay
+from riskjudge.plots.rates import RatesDisplay
 from riskjudge.plots.risk_coverage import RiskCoverageDisplay
 from riskjudge.plots.routing import RoutingDisplay
 from riskjudge.plots.style import save_figure
 
 __all__ = [
     "CoverageDisplay",
+    "DifferencesDisplay",
     "FDRDisplay",
+    "LabelWidthDisplay",
+    "RatesDisplay",
     "RiskCoverageDisplay",
     "RoutingDisplay",
     "ThresholdPlaneDisplay",

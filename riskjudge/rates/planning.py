@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge.binomial import check_level
 from riskjudge.errors import InputError
 from riskjudge.rates.cells import make_cells
 from riskjudge.rates.proportion import clopper_pearson
 from riskjudge.rates.sample import RateSample
+from riskjudge.rates.simple import classical
 from riskjudge.rates.stratified import Strata, strata_of
 
 MOST = 10_000_000
@@ -105,6 +107,34 @@ def plan_from_pilot(sample: RateSample, width: float, *, confidence: float = 0.9
     >>> plan_from_pilot(pilot, 0.1).rows
     3000
     """
+    strata, rate, alone = _pilot(sample, confidence)
+    return _plan(strata, width, rate, len(sample), confidence, alone)
+
+
+def widths_from_pilot(
+    sample: RateSample, labels: IntArray, *, confidence: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Expected widths of the corrected interval, and of that of labels alone, at each number of labels.
+
+    Examples
+    --------
+    >>> verdicts = np.resize([1, 1, 0], 3000)
+    >>> pilot = RateSample.from_arrays(verdicts, np.where(np.arange(3000) < 60, verdicts, -1))
+    >>> widths_from_pilot(pilot, np.array([100]))[1].round(2)
+    array([0.19])
+    """
+    strata, rate, alone = _pilot(sample, confidence)
+    corrected = [_width(strata, int(n), len(sample), confidence) for n in labels]
+    low, high = clopper_pearson(rate, labels * alone, confidence)
+    return np.array(corrected), high - low
+
+
+def _pilot(sample: RateSample, confidence: float) -> tuple[Strata, float, float]:
+    """What a pilot shows: strata for one label in all, the rate, and what a label alone is worth.
+
+    Where rows depend on one another, or were drawn with unequal weights, a label is worth less than
+    one, and so it will be of further ones.
+    """
     if sample.n_labelled == 0:
         raise InputError("a pilot needs some labels: `riskjudge label next` draws rows to label")
     cells = make_cells(sample)
@@ -115,11 +145,19 @@ def plan_from_pilot(sample: RateSample, width: float, *, confidence: float = 0.9
     # A rate of 0 or 1 in few labels would plan too short: half a pass and half a failure more.
     rates = (found.rate * cells.labels + 0.5) / (cells.labels + 1.0)
     rate = float(found.share @ rates)
-    return _plan(Strata(found.share, rates, found.share, 1.0), width, rate, len(sample), confidence)
+    worth = found.labels / np.maximum(cells.labels, 1)
+    alone = classical(sample, confidence=confidence).detail["n_effective"] / sample.n_labelled
+    strata = Strata(found.share, rates, found.share * worth, found.rows / len(sample))
+    return strata, rate, float(alone)
 
 
 def _plan(
-    strata: Strata, width: float, rate: float, rows: int | None, confidence: float
+    strata: Strata,
+    width: float,
+    rate: float,
+    rows: int | None,
+    confidence: float,
+    worth_alone: float = 1.0,
 ) -> RatePlan:
     check_level(width, "the wanted width")
     check_level(confidence, "confidence")
@@ -127,14 +165,10 @@ def _plan(
         raise InputError(f"rows must be at least 1, got {rows}")
 
     def corrected(n: int) -> float:
-        total = float(MOST) * 100.0 if rows is None else float(rows)
-        _, low, high = Strata(strata.share, strata.rate, strata.share * n, total).interval(
-            confidence
-        )
-        return high - low
+        return _width(strata, n, rows, confidence)
 
     def alone(n: int) -> float:
-        low, high = clopper_pearson(rate, float(n), confidence)
+        low, high = clopper_pearson(rate, n * worth_alone, confidence)
         return float(high - low)
 
     labels = _smallest(corrected, width, MOST if rows is None else rows)
@@ -142,6 +176,13 @@ def _plan(
     assert without is not None
     saved = None if labels is None else without / labels
     return RatePlan(width, rate, confidence, rows, labels, without, saved)
+
+
+def _width(strata: Strata, n: int, rows: int | None, confidence: float) -> float:
+    """Expected width with `n` labels."""
+    total = strata.rows * (float(MOST) * 100.0 if rows is None else float(rows))
+    _, low, high = Strata(strata.share, strata.rate, strata.labels * n, total).interval(confidence)
+    return high - low
 
 
 def _smallest(width_at: Callable[[int], float], wanted: float, most: int) -> int | None:
