@@ -163,8 +163,9 @@ class _Checked:
             return
         if not modes:
             self.wrong("`modes`", [], "a list of at least one mode")
-        by_verdict = document["settings"]["by_verdict"]
-        names = threshold_names(tuple(modes), by_verdict)
+        settings = document["settings"]
+        both = (settings.get("alpha_pass"), settings.get("alpha_fail")) != (None, None)
+        names = threshold_names(tuple(modes), settings["by_verdict"] or both)
         self.certificate(self.mapping("`certificate`", document.get("certificate")), names)
         calibration = self.mapping("`calibration`", document.get("calibration"))
         for name in ("n_labelled", "n_pool"):
@@ -198,6 +199,9 @@ class _Checked:
         self.one_of("`settings.groups`", settings.get("groups"), ("refuse", "sample"))
         self.one_of("`settings.unfitted`", settings.get("unfitted"), ("pass", "abstain"))
         self.count("`settings.seed`", settings.get("seed"))
+        for name in ("alpha_pass", "alpha_fail"):
+            if settings.get(name) is not None:
+                self.level(f"`settings.{name}`", settings[name])
         budget = settings.get("max_retrieval")
         if budget is not None:
             self.number("`settings.max_retrieval`", budget, 0.0, 1.0)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 
 from riskjudge._typing import IntArray
 from riskjudge.calibration import Certificate, Guarantee, Procedure
@@ -18,12 +17,12 @@ from riskjudge.calibration.make_certificate import ONCE
 from riskjudge.data.trace import Trace, stack
 from riskjudge.errors import InputError
 from riskjudge.gate.labels import Hashes, as_text, from_text, hash_texts, row_hashes
-from riskjudge.gate.path import vectors_of
+from riskjudge.gate.path import resolved_path
 from riskjudge.gate.rows import ONE_OF_EACH_GROUP
 from riskjudge.io.files import replacing
 
 if TYPE_CHECKING:
-    from riskjudge.gate.router import Router, SelectiveGate
+    from riskjudge.gate.router import Router
 
 FORMAT = "riskjudge-looks"
 FORMAT_VERSION = 1
@@ -155,18 +154,18 @@ class Looks:
 
 
 def fit_look(
-    gate: Router | SelectiveGate,
+    gate: Router,
     trace: Trace,
     pool: Trace | None = None,
     *,
     state: str | Path,
     schedule: Schedule | None = None,
-) -> Router | SelectiveGate:
+) -> Router:
     """Calibrate at the look that is due, and write down that it was made.
 
     Parameters
     ----------
-    gate : Router or SelectiveGate
+    gate : Router
         Its delta is that of all looks together.
     trace : Trace
         All labelled items so far, those of earlier looks included. Labels beyond the scheduled
@@ -180,7 +179,7 @@ def fit_look(
 
     Returns
     -------
-    Router or SelectiveGate
+    Router
         A fitted copy; its certificate says which look it was, and at which delta.
 
     Raises
@@ -212,7 +211,7 @@ def fit_look(
     look = Look.at(known.schedule, number, gate.delta)
     parts = [labelled.rows(np.sort(chosen)), trace.rows(~trace.labelled)]
     used = stack([part.select(labelled.modes) for part in parts if len(part)])
-    fitted: Router | SelectiveGate = clone(gate)
+    fitted: Router = gate.fresh()
     fitted.set_params(delta=look.delta).fit(used, pool)
     fitted.set_params(delta=gate.delta)
     fitted.certificate_ = _at_look(fitted.certificate_, look, known.schedule)
@@ -228,11 +227,11 @@ def fit_look(
     return fitted
 
 
-def settings_of(gate: Router | SelectiveGate, modes: Sequence[str]) -> dict[str, Any]:
+def settings_of(gate: Router, modes: Sequence[str]) -> dict[str, Any]:
     """All that a calibration over these modes depends on besides rows, JSON-ready."""
     params = gate.get_params(deep=False)
     procedure: Procedure = gate.procedure_for(len(modes))
-    path = None if gate.path is None else [list(vector) for vector in vectors_of(gate.path)]
+    path = None if gate.path is None else [list(vector) for vector in resolved_path(gate.path)]
     kept = (
         "alpha",
         "delta",

@@ -12,6 +12,7 @@ from riskjudge._typing import FloatArray
 from riskjudge.calibration import (
     Certificate,
     FixedSequence,
+    Portfolio,
     Procedure,
     Sample,
     default_procedure,
@@ -79,6 +80,9 @@ class Router(Parameters):
         will be fitted from is not censored, or decline everything.
     seed : int
         Seeds the random splits of the procedures, and the draw from groups.
+    alpha_pass, alpha_fail : float, optional
+        Largest tolerated error rate among the accepted verdicts 1 and 0, each by itself; thresholds
+        are then by verdict. `alpha` stays the level of all accepted verdicts together.
 
     Attributes
     ----------
@@ -133,6 +137,8 @@ class Router(Parameters):
         max_retrieval: float | None = None,
         unfitted: str = "pass",
         seed: int = 0,
+        alpha_pass: float | None = None,
+        alpha_fail: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.delta = delta
@@ -143,6 +149,8 @@ class Router(Parameters):
         self.max_retrieval = max_retrieval
         self.unfitted = unfitted
         self.seed = seed
+        self.alpha_pass = alpha_pass
+        self.alpha_fail = alpha_fail
 
     def fit(self, trace: Trace, pool: Trace | None = None) -> Self:
         """Calibrate on the labelled items of a trace.
@@ -223,7 +231,7 @@ class Router(Parameters):
             None if pool is None else pool.scores,
             None if pool is None else pool.verdicts,
         )
-        return sample.by_verdict() if self.by_verdict else sample
+        return sample.by_verdict() if self.splits_verdicts else sample
 
     def procedure_for(self, n_modes: int, path: Vectors | None = None) -> Procedure:
         """The procedure that the gate's settings name, or the default.
@@ -250,6 +258,8 @@ class Router(Parameters):
             return FixedSequence(path=tuple(path))
         if isinstance(self.procedure, Procedure):
             return self.procedure
+        if self.procedure is None and (self.alpha_pass, self.alpha_fail) != (None, None):
+            return Portfolio()  # it has chains on which one kind of verdict goes ahead
         if self.procedure is None:
             return default_procedure(n_modes)
         return procedure_named(self.procedure)
@@ -258,7 +268,13 @@ class Router(Parameters):
         """The second half of :meth:`fit`, at any risk level; the gate itself is not changed."""
         n_modes = len(sample.modes) // sample.columns_per_mode
         return self.procedure_for(n_modes, path).certify(
-            sample, alpha, self.delta, max_retrieval=self.max_retrieval, seed=self.seed
+            sample,
+            alpha,
+            self.delta,
+            max_retrieval=self.max_retrieval,
+            alpha_pass=self.alpha_pass,
+            alpha_fail=self.alpha_fail,
+            seed=self.seed,
         )
 
     def decide(self, trace: Trace, *, on_mismatch: str = "refuse") -> Outcomes:
@@ -310,6 +326,12 @@ class Router(Parameters):
         return mismatches(self.modes_, self.sources_, seen, "the gate", "these items")
 
     @property
+    def splits_verdicts(self) -> bool:
+        """Whether each verdict of a mode has a threshold of its own."""
+        both = (self.alpha_pass, self.alpha_fail) != (None, None)
+        return self.by_verdict or both
+
+    @property
     def fitted(self) -> bool:
         """Whether :meth:`fit` was called (or the gate was loaded fitted)."""
         return hasattr(self, "certificate_")
@@ -333,7 +355,7 @@ class Router(Parameters):
     def rule_(self) -> Rule:
         """The fitted routing rule; of an empty region, one without a threshold."""
         self._check_fitted()
-        return Rule.of(self.modes_, self.by_verdict, self.certificate_.thresholds)
+        return Rule.of(self.modes_, self.splits_verdicts, self.certificate_.thresholds)
 
     @property
     def thresholds_(self) -> FloatArray | None:
@@ -345,7 +367,7 @@ class Router(Parameters):
         if self.certificate_.thresholds is None:
             return None
         thresholds = self.rule_.thresholds
-        return thresholds if self.by_verdict else thresholds[:, 0]
+        return thresholds if self.splits_verdicts else thresholds[:, 0]
 
     def to_sql(self, value: str = "mode", dialect: str = "ansi") -> str:
         """The routing rule as an SQL CASE expression over the trace's columns.

@@ -15,7 +15,7 @@ class SelectiveGate(Router):
 
     Parameters
     ----------
-    alpha, delta, procedure, path, by_verdict, groups, unfitted, seed : object
+    alpha, delta, procedure, path, by_verdict, groups, unfitted, seed, alpha_pass, alpha_fail : object
         As in :class:`Router`.
     mode : str, optional
         Which of the trace's modes; the first by default.
@@ -46,6 +46,8 @@ class SelectiveGate(Router):
         groups: str = "refuse",
         unfitted: str = "pass",
         seed: int = 0,
+        alpha_pass: float | None = None,
+        alpha_fail: float | None = None,
     ) -> None:
         super().__init__(
             alpha,
@@ -56,6 +58,8 @@ class SelectiveGate(Router):
             groups=groups,
             unfitted=unfitted,
             seed=seed,
+            alpha_pass=alpha_pass,
+            alpha_fail=alpha_fail,
         )
         self.mode = mode
 
