@@ -11,8 +11,8 @@ from riskjudge.errors import InputError
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
 
-WORTH_A_POOL = 4.0
-"""Seconds of work below which processes that first have to import everything gain nothing."""
+WORTH_A_POOL = 5.0
+"""CPU seconds of work below which processes that first have to import everything gain nothing."""
 
 
 def check_jobs(n_jobs: int) -> int:
@@ -72,10 +72,10 @@ def run_jobs(
         left = len(jobs) - done
         if done and min(workers, left) > 1 and seconds / done * left > WORTH_A_POOL:
             break
-        start = time.perf_counter()
+        start = time.process_time()
         with threads.limit(limits=1, user_api="blas"):
             answer = function(job)
-        done, seconds = done + 1, seconds + time.perf_counter() - start
+        done, seconds = done + 1, seconds + time.process_time() - start
         yield answer
     if done < len(jobs):
         with parallel_config(backend="loky", inner_max_num_threads=1):
