@@ -193,7 +193,7 @@ class TestRiskCoverage:
         path, chosen = display.curves[-1], router.certificate_
         nearest = np.abs(path.accepted - chosen.accepted).argmin()
         assert abs(path.accepted[nearest] - chosen.accepted) <= 0.005 * 2000
-        assert path.risk[nearest] == pytest.approx(chosen.fdr, abs=0.01)
+        assert path.risk[nearest] == pytest.approx(chosen.fdp, abs=0.01)
         assert "no guarantee" in display.details
 
     def test_a_router_that_uses_one_mode_has_no_path_of_its_own(self):

@@ -210,7 +210,7 @@ def test_tiny_samples_certify_nothing(name, n, modes):
     sample = draw(rng, n, *[lambda u: 0 * u] * modes)
     certificate = PROCEDURES[name]().certify(sample, 0.1, DELTA)
     assert not certificate.certified
-    assert certificate.fdr is None
+    assert certificate.fdp is None
     assert certificate.upper_bound is None
     assert certificate.shortfall.need >= 2
 

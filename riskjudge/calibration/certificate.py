@@ -140,8 +140,11 @@ class Certificate:
         return self.accepted / self.n if self.n else None
 
     @property
-    def fdr(self) -> float | None:
-        """Error rate among the accepted tested items; None (UNDEFINED) if nothing is accepted."""
+    def fdp(self) -> float | None:
+        """False discovery proportion: the share of wrong verdicts among the accepted tested items.
+
+        None (undefined) if nothing is accepted.
+        """
         return self.errors / self.accepted if self.accepted else None
 
     def to_dict(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def certificate_table(certificate: Certificate, source: str = "") -> Table:
         rows += [
             ("coverage", f"{percent(c.coverage)} ({c.accepted}/{c.n})"),
             ("accepted by", _listed(c.accepted_by)),
-            ("errors", f"{c.errors} of {c.accepted} accepted ({percent(c.fdr)})"),
+            ("errors", f"{c.errors} of {c.accepted} accepted ({percent(c.fdp)})"),
         ]
         if c.level is not None:  # expectation control has no bound for this one calibration
             rows.append(("upper bound", f"{percent(c.upper_bound, 2)} at level {c.level:.3g}"))

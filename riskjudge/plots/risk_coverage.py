@@ -200,13 +200,13 @@ class RiskCoverageDisplay(Display):
 
     def _mark_certificate(self, ax: Axes) -> None:
         c = self.certificate
-        if c is None or c.coverage is None or c.fdr is None or c.upper_bound is None:
+        if c is None or c.coverage is None or c.fdp is None or c.upper_bound is None:
             return
         what = "chosen" if c.guarantee == Guarantee.NONE else "certified"
         ax.errorbar(
             [c.coverage],
-            [c.fdr],
-            yerr=[[0.0], [c.upper_bound - c.fdr]],
+            [c.fdp],
+            yerr=[[0.0], [c.upper_bound - c.fdp]],
             color=INK,
             marker="*",
             markersize=8,
