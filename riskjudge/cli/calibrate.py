@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from riskjudge.cli import options, schedule
 from riskjudge.errors import InputError
+
+if TYPE_CHECKING:
+    from riskjudge.calibration import Certificate
 
 
 def register(app: typer.Typer) -> None:
@@ -75,6 +80,16 @@ def calibrate(
             help="Labelled items that a group needs for a certificate of its own, with --by."
         ),
     ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of known weights (one over the probability of being chosen, up to a factor): "
+            "labelled rows are kept with probability weight / --max-weight."
+        ),
+    ] = None,
+    max_weight: Annotated[
+        float | None, typer.Option(help="A number that no weight of the population exceeds.")
+    ] = None,
     looks: schedule.LooksOption = None,
     batch: schedule.Batch = None,
     sizes: schedule.Sizes = None,
@@ -100,11 +115,25 @@ def calibrate(
     from riskjudge.evaluation.render import certificate_table
     from riskjudge.gate.grouped import GroupedGate
     from riskjudge.gate.registry import FILE_NAME, registered
+    from riskjudge.monitor.selection import thin_by_weight, unlike_pool
 
     table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
     more = None
     if pool is not None:
         more = options.load_trace(pool, table.columns, item_id=item_id, group=group, where=where)
+    said: list[str] = []
+    if (weight is None) != (max_weight is None):
+        raise InputError("--weight and --max-weight go together")
+    if weight is not None and max_weight is not None:
+        if looks is not None or sizes is not None or state is not None:
+            raise InputError("--weight and a schedule of looks do not go together")
+        whole = int(table.labelled.sum())
+        table = thin_by_weight(table, weight, max_weight, seed)
+        said.append(
+            f"labelled rows were chosen with probabilities proportional to 1 / {weight}, and kept with "
+            f"probability {weight} / {max_weight:g} (seed {seed}): {int(table.labelled.sum())} of {whole}"
+        )
+    said += unlike_pool(table, more, seed=seed)
     if alpha is None:
         given = [level for level in (alpha_pass, alpha_fail) if level is not None]
         alpha = max(given) if len(given) == 2 else 0.1
@@ -125,6 +154,8 @@ def calibrate(
         if looks is not None or sizes is not None or state is not None:
             raise InputError("--by and a schedule of looks do not go together")
         grouped = GroupedGate(gate, by, min_n).fit(table, more)
+        for part in grouped.all_gates.values():
+            part.certificate_ = with_assumptions(part.certificate_, said)
         if registry is None and output is not None and (output.is_file() or not output.exists()):
             registry = output.parent / FILE_NAME
         if registry is not None and not no_registry:
@@ -154,6 +185,7 @@ def calibrate(
         state=state,
         output=output,
     )
+    gate.certificate_ = with_assumptions(gate.certificate_, said)
     if output is not None and (output.is_file() or not output.exists()):  # a pipe has no folder
         registry = registry or output.parent / FILE_NAME
     if registry is not None and not no_registry:
@@ -176,3 +208,8 @@ def calibrate(
         if output is not None:
             typer.echo(f"gate written to {output}", err=True)
     raise typer.Exit(0 if certificate.certified else 1)
+
+
+def with_assumptions(certificate: Certificate, said: Sequence[str]) -> Certificate:
+    """The certificate with further statements on what it rests on."""
+    return replace(certificate, assumptions=(*certificate.assumptions, *said))
