@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Any, Self
@@ -67,7 +68,8 @@ def label_text(value: Any) -> str | None:
     ['a', '1', 'true', None, None]
     """
     value = label_key(value)
-    if value is None or (not isinstance(value, str) and pd.isna(value)):
+    missing = value is None or value is pd.NA or value is pd.NaT
+    if missing or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, float) and value.is_integer():
         value = int(value)
