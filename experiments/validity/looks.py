@@ -3,7 +3,11 @@
     python experiments/validity/looks.py            # about 40 minutes of one core
     python experiments/validity/looks.py --quick    # a smoke run for CI
 
-Two parts, each a CSV in ``results/``:
+Three parts, each a CSV in ``results/``:
+
+`looks_rule`
+    One rule fixed in advance, without a procedure around it: violation over all looks if its risk is
+    all but alpha, and labels to certify a risk of half of alpha at power .8 (many runs, seconds).
 
 `looks_nulls`
     Five looks at one more batch each, where nothing may be accepted. Counted are the runs in which
@@ -27,6 +31,7 @@ from pathlib import Path
 
 import numpy as np
 
+from riskjudge import binomial
 from riskjudge._typing import FloatArray
 from riskjudge.audit import worlds_named
 from riskjudge.audit.worlds import World
@@ -166,6 +171,49 @@ def labels(worlds: Sequence[str], runs: int, seed: int) -> list[dict[str, object
     return rows
 
 
+def one_rule(runs: int, seed: int) -> list[dict[str, object]]:
+    """The hardest null, and labels at equal power, for one rule that accepts half of the items."""
+    alpha, coverage, rows = 0.1, 0.5, []
+    for name in ("single", *map(str, CLOSED)):
+
+        def design(n: int, name: str = name) -> tuple[list[int], list[float]]:
+            if name == "single":
+                return [n], [DELTA]
+            schedule = Schedule(batch=n // LOOKS, looks=LOOKS, spending=name)
+            looks = range(1, LOOKS + 1)
+            return [schedule.size(j) for j in looks], [schedule.level(j, DELTA) for j in looks]
+
+        def passed(n: int, risk: float, design: object = design) -> tuple[float, float]:
+            sizes, levels = design(n)  # type: ignore[operator]
+            rng = np.random.default_rng(seed)
+            steps = np.diff(sizes, prepend=0)
+            accepted = rng.binomial(steps, coverage, (runs, len(sizes)))
+            errors = rng.binomial(accepted, risk).cumsum(axis=1)
+            hit = binomial.p_value(errors, accepted.cumsum(axis=1), alpha) <= np.array(levels)
+            first = np.where(hit.any(axis=1), hit.argmax(axis=1), len(sizes) - 1)
+            return float(hit.any(axis=1).mean()), float(np.array(sizes)[first].mean())
+
+        low, high = 50, 2000
+        while high - low > LOOKS:
+            middle = (low + high) // 2
+            low, high = (low, middle) if passed(middle, alpha / 2)[0] >= POWER else (middle, high)
+        power, mean = passed(high, alpha / 2)
+        rows.append(
+            {
+                "spending": name,
+                "looks": len(design(high)[0]),
+                "runs": runs,
+                "most_labels": high,
+                "power": round(power, 4),
+                "mean_labels": round(mean, 1),
+                "violation": round(passed(high, alpha + 1e-6)[0], 4),
+                "delta": DELTA,
+            }
+        )
+        print(rows[-1], flush=True)
+    return rows
+
+
 def write(rows: Sequence[dict[str, object]], path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
@@ -177,19 +225,22 @@ def write(rows: Sequence[dict[str, object]], path: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run")
-    parser.add_argument("--part", choices=("nulls", "labels"), help="one part only")
+    parser.add_argument("--part", choices=("rule", "nulls", "labels"), help="one part only")
     parser.add_argument("--runs", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=HERE / "results")
     given = parser.parse_args(arguments)
-    if given.part != "labels":
+    if given.part in (None, "rule"):
+        runs = given.runs or (2000 if given.quick else 100_000)
+        write(one_rule(runs, given.seed), given.output / "looks_rule.csv")
+    if given.part in (None, "nulls"):
         runs = given.runs or (20 if given.quick else 2000)
         worlds = ("null_flat",) if given.quick else ("null_flat", "null_flat_same", "null_tied")
         write(
             nulls(worlds, runs, 60 if given.quick else 200, given.seed),
             given.output / "looks_nulls.csv",
         )
-    if given.part != "nulls":
+    if given.part in (None, "labels"):
         runs = given.runs or (10 if given.quick else 250)
         worlds = WORLDS[:1] if given.quick else WORLDS
         write(labels(worlds, runs, given.seed), given.output / "looks_labels.csv")
