@@ -297,3 +297,15 @@ def test_an_insufficient_arm_is_named_without_public_data(tmp_path, command):
     code, out, _ = command("census", "--llmbar", tmp_path, "--judge", "longest", "--need", 60)
     assert code == 0
     assert "agreement=insufficient(need=60, have=5)" in out
+
+
+@pytest.mark.parametrize("confidence", ["nan", 0, 1, 95, -1, "x"])
+def test_a_confidence_that_is_none_is_refused_whether_or_not_it_is_used(
+    tmp_path, command, confidence
+):
+    write_ledger(tmp_path / "l.jsonl", [Row("q1", "j", "m", BooleanVerdict(True), label=True)])
+    for options in (("reading", tmp_path / "l.jsonl"), ("census", "--llmbar", tmp_path)):
+        code, out, err = command(*options, "--confidence", confidence)
+        assert (code, out) == (2, "")
+        assert "confidence" in err
+    assert command("census", "--llmbar", tmp_path, "--seed", -1)[0] == 2

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from riskjudge.binomial import check_level
 from riskjudge.cli import options
 from riskjudge.cli.readings import By, Need, columns, positions, print_census, print_readings
 from riskjudge.errors import InputError
@@ -27,7 +28,7 @@ def census(
     judges: Annotated[
         list[str] | None, typer.Option("--judge", help="A scripted judge; may be repeated.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="For judges that draw at random.")] = 0,
+    seed: Annotated[int, typer.Option(help="For judges that draw at random.", min=0)] = 0,
     trials: Annotated[
         Path | None, typer.Option(help="Read stored two-order trials (CSV) instead.")
     ] = None,
@@ -45,6 +46,7 @@ def census(
     """
     from riskjudge.ledger import read_trials, readings
 
+    check_level(confidence, "confidence")
     if (llmbar is None) is (trials is None):
         raise InputError("a census needs either --llmbar DIR or --trials FILE")
     if trials is not None:

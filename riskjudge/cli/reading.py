@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from riskjudge.binomial import check_level
 from riskjudge.cli import options
 from riskjudge.cli.readings import By, Need, columns, positions, print_readings
 from riskjudge.errors import InputError
@@ -37,6 +38,7 @@ def reading(
     from riskjudge.items import read_items
     from riskjudge.ledger import read_ledger, read_segments, readings, stream_ledger, write_parquet
 
+    check_level(confidence, "confidence")
     split_by = columns(by)
     if parquet is not None:
         write_parquet(parquet, stream_ledger(ledger))
