@@ -108,22 +108,11 @@ def refuse_other_sources(
     InputError
         If they differ and `on_mismatch` is ``"refuse"``: every difference is named.
     """
+    from riskjudge.gate.binding import mismatches, refuse_mismatch
+
     if on_mismatch not in ON_MISMATCH:
         raise InputError(f"`on_mismatch` is {' or '.join(ON_MISMATCH)}, got {on_mismatch!r}")
-    known: Sequence[ScoreSource | None] | None = getattr(gate, "sources_", None)
-    if known is None:
-        return True
-    found = []
-    for mode, fitted, now in zip(gate.modes_, known, sources, strict=True):
-        if fitted is None:
-            found.append(f"mode {mode}: nothing recorded what made its scores; now it is {now}")
-        else:
-            differences = fitted.differences(now, "the gate", "this run")
-            found += [f"mode {mode}: {difference}" for difference in differences]
-    if found and on_mismatch == "refuse":
-        raise InputError(
-            f"{what} was fitted on scores that were made in another way; {'; '.join(found)}. "
-            "Calibrate on scores made in this way, or let the outcomes be uncertified "
-            "(on_mismatch = uncertify)"
-        )
-    return not found
+    compared = gate.modes_, gate.sources_, tuple(sources), str(what), "this run"
+    if on_mismatch == "refuse":
+        refuse_mismatch(*compared)
+    return not mismatches(*compared)

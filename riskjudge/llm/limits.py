@@ -92,7 +92,8 @@ class Budget:
             value = getattr(self, name)
             kinds = (int,) if name in ("calls", "tokens") else (int, float)
             number = isinstance(value, kinds) and not isinstance(value, bool)
-            if value is not None and not (number and 0 <= value < math.inf):
+            unlimited = value is None and not name.startswith("price")
+            if not unlimited and not (number and 0 <= value < math.inf):
                 what = "a whole number" if kinds == (int,) else "a finite number"
                 raise InputError(f"a budget's `{name}` is {what} from 0 on, got {value!r}")
         if self.money is not None and not (self.price_in > 0 or self.price_out > 0):
