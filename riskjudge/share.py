@@ -7,6 +7,7 @@ from typing import Any
 
 from riskjudge import binomial
 from riskjudge.errors import InputError
+from riskjudge.proportion import clopper_pearson
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,9 @@ class Rate:
         and `high` are None, as they are (UNDEFINED) where `of` is zero, and the counts stay.
     confidence : float
         Of the interval.
+    effective : float, optional
+        How many independent rows the `of` rows are worth, where rows depend on one another
+        (:func:`riskjudge.proportion.share_of`); the interval is the exact one of that number.
 
     Raises
     ------
@@ -41,6 +45,7 @@ class Rate:
     of: int
     need: int = 1
     confidence: float = 0.95
+    effective: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.count <= self.of:
@@ -63,7 +68,10 @@ class Rate:
         """Both ends; None where the share has no value."""
         if not self.sufficient:
             return None
-        low, high = binomial.interval(self.count, self.of, self.confidence)
+        if self.effective is not None:
+            low, high = clopper_pearson(self.count / self.of, self.effective, self.confidence)
+        else:
+            low, high = binomial.interval(self.count, self.of, self.confidence)
         return float(low), float(high)
 
     @property
@@ -86,6 +94,8 @@ class Rate:
             "low": low,
             "high": high,
         }
+        if self.effective is not None:
+            record["effective"] = self.effective
         if self.need > 1 and not self.sufficient:
             record["insufficient"] = {"need": self.need, "have": self.of}
         return record

@@ -15,6 +15,7 @@ ROOT = Path(riskjudge.__file__).parent
 LAYERS = [
     ("errors", "_typing", "_version", "_checks", "_parallel"),
     ("binomial",),
+    ("proportion",),
     ("share",),
     ("counts",),
     ("calibration",),

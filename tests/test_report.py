@@ -139,3 +139,31 @@ def test_without_labels_the_floor_counts_items():
     report = summarize(table, by="topic", floor=3)
     assert report.segments["x"].coverage.value == 1.0
     assert report.segments["z"] == Insufficient(need=3, have=1)
+
+
+def test_groups_of_dependent_items_make_the_intervals_longer():
+    rng = np.random.default_rng(0)
+    covered = {None: 0, "question": 0}
+    for _ in range(200):
+        question = np.repeat(np.arange(60), 5)
+        wrong = np.repeat(rng.random(60) < 0.2, 5)
+        frame = pd.DataFrame(
+            {
+                "item_id": [f"i{k}" for k in range(300)],
+                "mode": "one", "verdict": 1, "label": np.where(wrong, 0, 1),
+                "abstain_reason": None, "failure": None, "undecided": False, "status": "graded",
+                "certified": True, "asked": 1, "question": question,
+            }
+        )  # fmt: skip
+        decided = Outcomes.from_frame(frame)
+        for group in covered:
+            found = summarize(decided, group=group)
+            covered[group] += found.whole.fdr.low <= 0.2 <= found.whole.fdr.high
+    assert covered["question"] >= 184
+    assert covered[None] < 160
+    assert found.to_dict()["group"] == "question"
+    assert found.whole.fdr.to_dict()["effective"] < 100
+    assert "dependent by question" in report_tables(found)[0].notes[-1]
+    frame.loc[3, "question"] = None
+    with pytest.raises(InputError, match="row 4"):
+        summarize(Outcomes.from_frame(frame), group="question")

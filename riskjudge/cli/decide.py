@@ -24,6 +24,7 @@ def decide(
     ] = None,
     by: options.By = None,
     floor: options.Floor = None,
+    group: options.Group = None,
     modes: options.Modes = None,
     item_id: options.ItemId = "item_id",
     label: options.Label = "label",
@@ -43,7 +44,9 @@ def decide(
 
     fitted = load_gate(gate)
     columns = modes or (fitted.columns_ if fitted.fitted else None)
-    table = options.load_trace(trace, columns, item_id=item_id, label=label, where=where)
+    table = options.load_trace(
+        trace, columns, item_id=item_id, label=label, group=group, where=where
+    )
     outcomes = fitted.decide(table)
     bound = None
     if outcomes.calibrated_on.any():
@@ -55,7 +58,7 @@ def decide(
         bound = batch_bound(fitted.certificate_, int(np.count_nonzero(outcomes.accepted)))
     if output is not None:
         write_table(outcomes.to_frame(), output)
-    summary = summarize(outcomes, by=by, floor=floor)
+    summary = summarize(outcomes, by=by, floor=floor, group=options.own_group(outcomes))
     if as_json:
         options.print_json(summary.to_dict() | {"batch": None if bound is None else asdict(bound)})
         return

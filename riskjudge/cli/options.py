@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from riskjudge.data.trace import ModeColumns, Trace
     from riskjudge.display.table import Table
     from riskjudge.gate import Router, SelectiveGate
+    from riskjudge.gate.outcomes import Outcomes
 
 TraceFile = Annotated[
     Path, typer.Argument(metavar="TRACE", help="CSV, JSONL or Parquet, one row an item.")
@@ -110,6 +111,11 @@ def load_trace(
     return Trace.from_frame(
         frame, modes=parsed or None, item_id=item_id, label=label, group=group, source=str(path)
     )
+
+
+def own_group(outcomes: Outcomes) -> str | None:
+    """The column of groups that outcomes carry, if there is one."""
+    return "group" if "group" in outcomes.extra.columns else None
 
 
 def keep_rows(frame: pd.DataFrame, where: Sequence[str] | None, path: Path) -> pd.DataFrame:

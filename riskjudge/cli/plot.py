@@ -45,31 +45,30 @@ Procedures = Annotated[
 ]
 BandKind = Annotated[str, typer.Option(help="std, or quantiles (the central 80 %).")]
 
+PLOTS = typer.Typer(help="Draw a trace, a gate or outcomes.", no_args_is_help=True)
+"""What ``plot`` holds; other files add to it."""
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
-    from riskjudge.cli import plot_rates
-
-    plots = typer.Typer(help="Draw a trace, a gate or outcomes.", no_args_is_help=True)
-    plots.command("coverage")(
+    PLOTS.command("coverage")(
         _over_levels(
             "coverage",
             "CoverageDisplay",
             "Coverage at each risk level, over random splits of a labelled trace.",
         )
     )
-    plots.command("fdr")(
+    PLOTS.command("fdr")(
         _over_levels(
             "fdr",
             "FDRDisplay",
             "Test FDR at each risk level beside the diagonal, over random splits.",
         )
     )
-    plots.command("risk-coverage")(risk_coverage)
-    plots.command("plane")(plane)
-    plots.command("routing")(routing)
-    plot_rates.register(plots)
-    app.add_typer(plots, name="plot")
+    PLOTS.command("risk-coverage")(risk_coverage)
+    PLOTS.command("plane")(plane)
+    PLOTS.command("routing")(routing)
+    app.add_typer(PLOTS, name="plot")
 
 
 def _over_levels(kind: str, display: str, text: str) -> Callable[..., None]:

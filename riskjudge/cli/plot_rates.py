@@ -7,7 +7,7 @@ from collections.abc import Callable
 import typer
 
 from riskjudge.cli import options, rate
-from riskjudge.cli.plot import Output, Source, Title, draw, figure_files, source_line
+from riskjudge.cli.plot import PLOTS, Output, Source, Title, draw, figure_files, source_line
 from riskjudge.errors import InputError
 
 _TEXT = {
@@ -17,10 +17,10 @@ _TEXT = {
 }
 
 
-def register(plots: typer.Typer) -> None:
-    """Add the commands to ``plot``."""
+def register(app: typer.Typer) -> None:
+    """Add the commands to ``plot``, which the application has."""
     for kind in _TEXT:
-        plots.command(kind)(_command(kind))
+        PLOTS.command(kind)(_command(kind))
 
 
 def _command(kind: str) -> Callable[..., None]:

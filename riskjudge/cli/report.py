@@ -21,6 +21,7 @@ def report(
     outcomes: Annotated[Path, typer.Argument(metavar="OUTCOMES", help="Written by decide.")],
     by: options.By = None,
     floor: options.Floor = None,
+    group: options.Group = None,
     gate: Annotated[
         Path | None,
         typer.Option(
@@ -38,7 +39,7 @@ def report(
     from riskjudge.gate.outcomes import read_outcomes
 
     seen = read_outcomes(outcomes)
-    summary = summarize(seen, by=by, floor=floor)
+    summary = summarize(seen, by=by, floor=floor, group=group or options.own_group(seen))
     bound = None
     if gate is not None:
         fitted = load_gate(gate)

@@ -126,15 +126,20 @@ def report_tables(report: Report, source: str = "") -> list[Table]:
     """The whole in detail, and a row for each segment."""
     title = f"Report on {source}" if source else "Report"
     warnings = tuple(f"Not valid: {note}." for note in report.notes)
-    tables = [Table(title, ("", ""), tuple(_lines(report.whole)), (*warnings, *_NOTES))]
+    notes = _NOTES if report.group is None else (_GROUPED.format(report.group),)
+    tables = [Table(title, ("", ""), tuple(_lines(report.whole)), (*warnings, *notes))]
     if report.by is not None:
         header = (report.by, "items", "accepted", "abstained", "failed", "coverage", "FDR")
         rows = tuple((value, *_row(segment)) for value, segment in report.segments.items())
-        tables.append(Table(f"{title}, by {report.by}", header, rows, _NOTES))
+        tables.append(Table(f"{title}, by {report.by}", header, rows, notes))
     return tables
 
 
 _NOTES = ("Intervals are exact (Clopper-Pearson), two-sided, 95 %.",)
+_GROUPED = (
+    "Intervals are two-sided, 95 %, exact for the number of independent items that the items, "
+    "dependent by {}, are worth."
+)
 
 
 def _row(segment: Segment | Insufficient) -> tuple[str, ...]:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from riskjudge._typing import BoolArray, IntArray
 from riskjudge.data.trace import ABSENCES
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
 from riskjudge.errors import InputError
 from riskjudge.gate.outcomes import Outcomes
+from riskjudge.proportion import share_of
 from riskjudge.share import Rate
 
 
@@ -80,12 +82,14 @@ class Insufficient:
 class Report:
     """The whole, and its segments by the values of a column.
 
+    `group` names the column of dependent items that the intervals allow for, if there is one.
     `calibrated_on` counts items that the gate was calibrated on; `notes` say what that means.
     """
 
     whole: Segment
     by: str | None = None
     segments: Mapping[str, Segment | Insufficient] = field(default_factory=dict)
+    group: str | None = None
     calibrated_on: int = 0
     notes: tuple[str, ...] = ()
 
@@ -97,14 +101,21 @@ class Report:
             else s.to_dict()
             for value, s in self.segments.items()
         }
-        return {"whole": self.whole.to_dict(), "by": self.by, "segments": segments}
+        grouped = {} if self.group is None else {"group": self.group}
+        return {"whole": self.whole.to_dict(), "by": self.by, "segments": segments} | grouped
 
 
 DEFAULT_FLOOR = 30
 """Graded items below which a segment is insufficient, unless another floor is given."""
 
 
-def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int | None = None) -> Report:
+def summarize(
+    outcomes: Outcomes,
+    *,
+    by: str | None = None,
+    floor: int | None = None,
+    group: str | None = None,
+) -> Report:
     """Count what became of the items.
 
     Parameters
@@ -117,11 +128,14 @@ def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int | None = 
         :class:`Insufficient`, and the whole's rates of errors have no value. By default 30 for
         segments, while the whole is reported however small it is. Where no item has a label there
         is only coverage to report, and the floor counts items.
+    group : str, optional
+        Column of groups of items that depend on one another, several answers to one question, say:
+        intervals are those of the effective number of items.
 
     Raises
     ------
     InputError
-        If there is no such column, or the floor is below 1.
+        If there is no such column, an item has no group, or the floor is below 1.
 
     Examples
     --------
@@ -134,9 +148,10 @@ def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int | None = 
     """
     if floor is not None and floor < 1:
         raise InputError(f"floor must be at least 1, got {floor}")
-    whole = _segment(outcomes, 1 if floor is None else floor)
+    groups = None if group is None else _groups(outcomes, group)
+    whole = _segment(outcomes, 1 if floor is None else floor, groups)
     if by is None:
-        return Report(whole)
+        return Report(whole, group=group)
     need = DEFAULT_FLOOR if floor is None else floor
     column = outcomes.column(by).astype("object")
     values = column.where(column.notna(), "(missing)").map(str).to_numpy()
@@ -150,9 +165,33 @@ def summarize(outcomes: Outcomes, *, by: str | None = None, floor: int | None = 
         inside = values == value
         have = int(np.count_nonzero(inside & evidence))
         segments[value] = (
-            _segment(outcomes.rows(inside), need) if have >= need else Insufficient(need, have)
+            _segment(outcomes.rows(inside), need, None if groups is None else groups[inside])
+            if have >= need
+            else Insufficient(need, have)
         )
-    return Report(whole, by, segments)
+    return Report(whole, by, segments, group)
+
+
+def _groups(outcomes: Outcomes, column: str) -> IntArray:
+    """Numbers of the groups, shape (n,)."""
+    import pandas as pd
+
+    values = outcomes.column(column)
+    if values.isna().any():
+        row = int(values.isna().to_numpy().argmax())
+        raise InputError(
+            f"row {row + 1} ({outcomes.item_id[row]}), {column}: an item needs a group"
+        )
+    return np.asarray(pd.factorize(values.map(str))[0], dtype=np.int64)
+
+
+def _rate(hits: BoolArray, of: BoolArray, need: int, groups: IntArray | None) -> Rate:
+    """Share of `hits` among the items `of`."""
+    count, size = int(np.count_nonzero(hits & of)), int(np.count_nonzero(of))
+    if groups is None or size == 0:
+        return Rate(count, size, need)
+    worth = share_of(hits[of].astype(np.int64), group=groups[of]).effective
+    return Rate(count, size, need, effective=worth)
 
 
 def _plain(value: Any) -> Any:
@@ -161,10 +200,9 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _segment(outcomes: Outcomes, need: int) -> Segment:
+def _segment(outcomes: Outcomes, need: int, groups: IntArray | None) -> Segment:
     accepted = outcomes.accepted
-    graded = int(np.count_nonzero(accepted & (outcomes.labels >= 0)))
-    wrong = int(np.count_nonzero(outcomes.wrong))
+    graded = accepted & (outcomes.labels >= 0)
     by_mode = np.bincount(outcomes.mode[accepted], minlength=len(outcomes.modes))
     why = np.bincount(outcomes.why_not[~accepted], minlength=len(ABSENCES))
     reasons = {reason: int(m) for reason, m in zip(ABSENCES, why, strict=True) if m}
@@ -185,7 +223,7 @@ def _segment(outcomes: Outcomes, need: int) -> Segment:
         uncertified=int(np.count_nonzero(accepted & ~outcomes.certified)),
         without_certificate=int(np.count_nonzero(~outcomes.certified)),
         asked=int(outcomes.asked.sum()),
-        coverage=Rate(n_accepted, len(outcomes)),
-        fdr=Rate(wrong, graded, need if labelled else 1),
-        agreement=Rate(graded - wrong, graded, need if labelled else 1),
+        coverage=_rate(accepted, np.ones(len(outcomes), dtype=bool), 1, groups),
+        fdr=_rate(outcomes.wrong, graded, need if labelled else 1, groups),
+        agreement=_rate(~outcomes.wrong, graded, need if labelled else 1, groups),
     )

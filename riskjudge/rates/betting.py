@@ -21,8 +21,8 @@ import math
 import numpy as np
 
 from riskjudge._typing import FloatArray
+from riskjudge.proportion import clopper_pearson
 from riskjudge.rates.estimate import Estimate, undefined
-from riskjudge.rates.proportion import clopper_pearson
 from riskjudge.rates.sample import RateSample
 
 METHOD = "betting"

@@ -31,8 +31,8 @@ import numpy as np
 from scipy import stats
 
 from riskjudge._typing import FloatArray
+from riskjudge.proportion import normal_quantile
 from riskjudge.rates.cells import make_cells
-from riskjudge.rates.proportion import normal_quantile
 from riskjudge.rates.sample import RateSample
 from riskjudge.rates.stratified import Strata, influence, strata_of
 

@@ -10,8 +10,8 @@ import numpy as np
 from riskjudge._typing import FloatArray, IntArray
 from riskjudge.binomial import check_level
 from riskjudge.errors import InputError
+from riskjudge.proportion import clopper_pearson
 from riskjudge.rates.cells import make_cells
-from riskjudge.rates.proportion import clopper_pearson
 from riskjudge.rates.sample import RateSample
 from riskjudge.rates.simple import classical
 from riskjudge.rates.stratified import Strata, strata_of

@@ -23,8 +23,8 @@ import math
 import numpy as np
 
 from riskjudge._typing import FloatArray, IntArray
+from riskjudge.proportion import Share, normal_quantile, share_of
 from riskjudge.rates.estimate import Estimate, undefined
-from riskjudge.rates.proportion import Share, normal_quantile, share_of
 from riskjudge.rates.sample import RateSample
 
 METHOD = "Rogan-Gladen"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from riskjudge.proportion import clopper_pearson, share_of
 from riskjudge.rates.estimate import Estimate, undefined
-from riskjudge.rates.proportion import clopper_pearson, share_of
 from riskjudge.rates.sample import RateSample
 
 

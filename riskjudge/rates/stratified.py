@@ -31,15 +31,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from riskjudge._typing import FloatArray
-from riskjudge.rates.cells import Cells, make_cells
-from riskjudge.rates.estimate import Estimate, undefined
-from riskjudge.rates.proportion import (
+from riskjudge.proportion import (
     clopper_pearson,
     cluster_square,
     few_clusters,
     normal_quantile,
     share_of,
 )
+from riskjudge.rates.cells import Cells, make_cells
+from riskjudge.rates.estimate import Estimate, undefined
 from riskjudge.rates.sample import RateSample
 
 METHOD = "post-stratified by verdict, exact limits in each cell"
