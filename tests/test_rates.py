@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 import riskjudge
 from riskjudge.cli import app
 from riskjudge.errors import InputError
+from riskjudge.proportion import clopper_pearson, share_of
 from riskjudge.rates import ESTIMATORS, RateSample, estimate_rates, rank_systems, rate_systems
 from riskjudge.rates.betting import mean_interval
 from riskjudge.rates.cells import make_cells
-from riskjudge.proportion import clopper_pearson, share_of
 from riskjudge.rates.report import no_label_bounds
 
 

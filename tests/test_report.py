@@ -1,5 +1,6 @@
 """Reports: known counts, rates that are undefined and not zero, tables in four clothes."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -167,3 +168,12 @@ def test_groups_of_dependent_items_make_the_intervals_longer():
     frame.loc[3, "question"] = None
     with pytest.raises(InputError, match="row 4"):
         summarize(Outcomes.from_frame(frame), group="question")
+
+
+def test_every_field_of_a_report_is_in_its_json():
+    report = summarize(outcomes(KNOWN), by="topic", floor=3)
+    names = {field.name for field in dataclasses.fields(report)}
+    assert set(report.to_dict()) == names - {"group"}  # nobody named one
+    whole = report.whole
+    assert set(whole.to_dict()) == {field.name for field in dataclasses.fields(whole)}
+    json.dumps(report.to_dict(), allow_nan=False)

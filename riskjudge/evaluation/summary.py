@@ -102,7 +102,13 @@ class Report:
             for value, s in self.segments.items()
         }
         grouped = {} if self.group is None else {"group": self.group}
-        return {"whole": self.whole.to_dict(), "by": self.by, "segments": segments} | grouped
+        return {
+            "whole": self.whole.to_dict(),
+            "by": self.by,
+            "segments": segments,
+            "calibrated_on": self.calibrated_on,
+            "notes": list(self.notes),
+        } | grouped
 
 
 DEFAULT_FLOOR = 30
