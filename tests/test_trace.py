@@ -110,14 +110,18 @@ def test_ids_stay_text(tmp_path):
     [
         ("t.csv", "", "is empty"),
         ("t.csv", "item_id,label,v1,u1\n", "no rows"),
-        ("t.csv", "item_id,label,v1,u1\na,1,1,0.1\nb,0,1", "last row has 3 of 4 fields"),
+        (
+            "t.csv",
+            "item_id,label,v1,u1\na,1,1,0.1\nb,0,1",
+            "row 2 has 3 fields and the header 4",
+        ),
         ("t.csv", "item_id,label,v1,u1\na,1,1,0.1,\n", "trailing comma"),
         (
             "t.jsonl",
             '{"item_id": "a", "label": [1], "v1": 1, "u1": 0.1}\n',
-            r"row 1, label: \[1\] is not",
+            r"row 1, label: '\[1\]' is not",
         ),
-        ("t.csv", "a,b\n1,2,3,4\n5\n", "more fields than the 2 of the header"),
+        ("t.csv", "a,b\n1,2,3,4\n5\n", "row 1 has 4 fields and the header 2"),
         ("t.jsonl", '{"item_id": "a"}\n{"item_id"\n', "line 2: not JSON"),
         ("t.jsonl", "[1]\n", "line 1: a JSON object is needed"),
         ("t.parquet", "PAR", "not a Parquet file"),

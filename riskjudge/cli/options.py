@@ -137,10 +137,12 @@ def keep_rows(frame: pd.DataFrame, where: Sequence[str] | None, path: Path) -> p
 
 
 def _equals(column: pd.Series, value: str) -> pd.Series:
-    """Rows of a column that read like `value`: 2020 is 2020.0, true is True."""
-    same = column.map(str).str.lower() == value.lower()
+    """Rows of a column that read like `value`: 2020 is 2020.0, true is True, nothing is missing."""
+    if not value.strip():
+        return column.isna()
+    same = column.notna() & (column.map(str).str.lower() == value.strip().lower())
     try:
-        return same | (_numbers(column) == float(value))
+        return same | ((_numbers(column) == float(value)).fillna(False).astype(bool))
     except ValueError:
         return same
 

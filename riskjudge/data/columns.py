@@ -7,13 +7,42 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from riskjudge._typing import BoolArray, IntArray, ObjectArray
+from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
 from riskjudge.errors import InputError
+from riskjudge.io.cells import MISSING, column_array, read_column, widened
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_BINARY: dict[Any, int] = {"0": 0, "1": 1, "false": 0, "true": 1, "0.0": 0, "1.0": 1}
+_BINARY: dict[Any, float] = {"0": 0, "1": 1, "false": 0, "true": 1}
+_SHOWN = 60
+
+
+def number_in(value: Any) -> float | None:
+    """The number that a cell holds or spells, NaN where it is empty, None where it is another thing.
+
+    Examples
+    --------
+    >>> number_in(" 1.0"), number_in("NA"), number_in("low"), number_in(True)
+    (1.0, nan, None, None)
+    """
+    import pandas as pd
+
+    if isinstance(value, str):
+        text = value.strip()
+        if text.lower() in MISSING:
+            return float("nan")
+        value = "" if "_" in text else text
+    elif pd.api.types.is_scalar(value) and pd.isna(value):
+        return float("nan")
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+    except (TypeError, ValueError):
+        return None
 
 
 class Columns:
@@ -44,19 +73,33 @@ class Columns:
             raise InputError(f"{self.source_name} has no column {column!r}; its columns are {have}")
         return self.frame[column].to_numpy(dtype=object)
 
-    def wrong(self, column: str, row: int, value: object, right: str) -> InputError:
+    def wrong(self, column: str, row: int, value: Any, right: str) -> InputError:
         """The error that says what is wrong with a cell; `row` counts from 0."""
-        return InputError(f"{self.source_name}, row {row + 1}, {column}: {value!r} is not {right}")
+        import pandas as pd
+
+        value = None if pd.api.types.is_scalar(value) and pd.isna(value) else value
+        shown = repr(value)
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+        return InputError(f"{self.source_name}, row {row + 1}, {column}: {shown} is not {right}")
+
+    def _names(self, column: str, right: str) -> ObjectArray:
+        """Texts that name things, none missing: 1, 1.0 and "1" are one name."""
+        self.values(column)
+        try:
+            named = read_column(column_array(self.frame[column]), text=True)
+        except InputError as error:
+            raise InputError(f"{self.source_name}, {column}: {error}") from None
+        names = named.to_numpy(dtype=object)
+        blank = named.isna().to_numpy()
+        if blank.any():
+            raise self.wrong(column, int(blank.argmax()), None, right)
+        return names
 
     def ids(self, column: str) -> ObjectArray:
         """Ids as texts, shape (n,): none missing, none twice."""
         import pandas as pd
 
-        values = self.values(column)
-        blank = pd.isna(values) | (values == "")
-        if blank.any():
-            raise self.wrong(column, int(blank.argmax()), None, "an id")
-        ids = np.array([str(value) for value in values], dtype=object)
+        ids = self._names(column, "an id")
         twice = pd.Series(ids).duplicated().to_numpy()
         if twice.any():
             row = int(twice.argmax())
@@ -68,20 +111,21 @@ class Columns:
         return ids
 
     def groups(self, column: str) -> ObjectArray:
-        """Group of each item, shape (n,): none missing."""
-        import pandas as pd
-
-        values = self.values(column)
-        blank = pd.isna(values)
-        if blank.any():
-            raise self.wrong(column, int(blank.argmax()), None, "a group")
-        return values
+        """Name of each item's group, shape (n,): none missing."""
+        return self._names(column, "a group")
 
     def binary(self, column: str) -> IntArray:
         """0, 1, or -1 where the cell is empty, shape (n,)."""
         import pandas as pd
 
         values = self.values(column)
+        if pd.api.types.is_numeric_dtype(self.frame[column].dtype):
+            numbers = self.frame[column].to_numpy(dtype=np.float64, na_value=np.nan)
+            bad = ~(np.isnan(numbers) | (numbers == 0) | (numbers == 1))
+            if bad.any():
+                row = int(bad.argmax())
+                raise self.wrong(column, row, values[row], "0, 1, true or false")
+            return np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
         try:
             which, distinct = pd.factorize(values)  # -1 where the cell is empty
         except TypeError:
@@ -90,11 +134,33 @@ class Columns:
         codes = np.full(len(distinct) + 1, -1)
         for i, value in enumerate(distinct):
             text = str(value).strip().lower()
-            if text and text not in _BINARY:
+            number = _BINARY.get(text, number_in(value))
+            if number is None or (number not in (0, 1) and not np.isnan(number)):
                 row = int(np.flatnonzero(which == i)[0])
                 raise self.wrong(column, row, value, "0, 1, true or false")
-            codes[i] = _BINARY.get(text, -1)
+            codes[i] = -1 if np.isnan(number) else int(number)
         return codes[which]
+
+    def numbers(self, column: str) -> FloatArray:
+        """Finite numbers, NaN where a cell is empty, shape (n,)."""
+        import pandas as pd
+
+        values = self.values(column)
+        kind = self.frame[column].dtype
+        if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
+            numbers = self.frame[column].to_numpy(dtype=np.float64, na_value=np.nan)
+            if kind in (np.float32, np.float16):
+                numbers = widened(self.frame[column].to_numpy())
+        else:
+            found = [number_in(value) for value in values]
+            if None in found:
+                row = found.index(None)
+                raise self.wrong(column, row, values[row], "a number")
+            numbers = np.array(found, dtype=np.float64)
+        if np.isinf(numbers).any():
+            row = int(np.isinf(numbers).argmax())
+            raise self.wrong(column, row, values[row], "a finite number")
+        return numbers + 0.0  # a copy, and -0.0 is 0.0
 
     def flags(self, column: str) -> BoolArray:
         """True or false in every cell, shape (n,)."""

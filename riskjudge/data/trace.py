@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +13,11 @@ import numpy as np
 
 from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
 from riskjudge.data.columns import Columns
+from riskjudge.data.roles import check_roles
 from riskjudge.data.source import ScoreSource
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
 from riskjudge.errors import InputError
+from riskjudge.io.cells import MISSING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 ABSENCES: tuple[str, ...] = (*map(str, AbstainReason), UNDECIDED, *map(str, FailureKind))
 """Why a mode has no usable verdict on an item: it declined, found no preference, or failed."""
 FIRST_FAILURE = ABSENCES.index(UNDECIDED) + 1
+
+
+_MODE_COLUMN = re.compile("(v|u|why|source)([1-9][0-9]?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +290,8 @@ class Trace:
         if group is None and "group" in frame.columns:
             group = "group"
         check = _TraceColumns(frame, source)
+        roles = [(mode.name, mode.verdict, mode.uncertainty) for mode in given]
+        check_roles(frame.columns, roles, item_id, label, group, source)
         ids = check.ids(item_id)
         # A table without labels has no column of the usual name; another name is meant to be there.
         unlabelled = label == "label" and label not in frame.columns
@@ -303,7 +311,9 @@ class Trace:
             absence,
             labels,
             None if group is None else check.groups(group),
-            frame[[c for c in frame.columns if c not in used]].reset_index(drop=True),
+            frame[sorted((c for c in frame.columns if c not in used), key=str)].reset_index(
+                drop=True
+            ),
             tuple(None if mode.source is None else check.source(mode.source) for mode in given),
         )
 
@@ -351,7 +361,9 @@ def default_modes(columns: Sequence[str], source: str = "the table") -> list[Mod
     found: list[ModeColumns] = []
     while f"v{(k := len(found) + 1)}" in columns and f"u{k}" in columns:
         found.append(ModeColumns(f"mode{k}", f"v{k}", f"u{k}"))
-    if not found:
+    if found:
+        _refuse_halves(columns, len(found), source)
+    else:
         have = ", ".join(map(str, columns))
         raise InputError(
             f"{source} has no columns v1 and u1 (verdict and uncertainty of mode 1); its columns are "
@@ -360,28 +372,27 @@ def default_modes(columns: Sequence[str], source: str = "the table") -> list[Mod
     return found
 
 
+def _refuse_halves(columns: Sequence[str], modes: int, source: str) -> None:
+    """A column of a mode whose others are missing is a mistake, and not something to carry along."""
+    for column in columns:
+        match = _MODE_COLUMN.fullmatch(str(column))
+        if match and int(match[2]) > modes:
+            k = match[2]
+            raise InputError(
+                f"{source} has a column {column!r}, and v{k} and u{k} of all modes up to {k} are needed "
+                "beside it; add what is missing, rename it, or name the modes: "
+                "--mode name=verdict,uncertainty"
+            )
+
+
 class _TraceColumns(Columns):
     """The columns of a mode."""
 
     def mode(self, mode: ModeColumns) -> tuple[IntArray, FloatArray, IntArray]:
         """Verdicts, scores and absences of a mode, each of shape (n,)."""
-        import pandas as pd
 
         verdicts = self.binary(mode.verdict)
-        raw = self.values(mode.uncertainty)
-        try:
-            numbers = pd.to_numeric(pd.Series(raw), errors="coerce")
-            scores = numbers.to_numpy(dtype=np.float64, copy=True)
-        except OverflowError:
-            row = max(range(len(raw)), key=lambda i: raw[i] if isinstance(raw[i], int) else 0)
-            value = f"a number of {len(str(raw[row]))} digits"
-            raise self.wrong(mode.uncertainty, row, value, "a finite number") from None
-        strange = np.isnan(scores) & ~pd.isna(raw)
-        strange[strange] = [str(v).strip().lower() not in ("", "nan") for v in raw[strange]]
-        for bad, right in ((strange, "a number"), (np.isinf(scores), "a finite number")):
-            if bad.any():
-                row = int(bad.argmax())
-                raise self.wrong(mode.uncertainty, row, raw[row], right)
+        scores = self.numbers(mode.uncertainty)
         absence = np.full(len(verdicts), -1)
         absence[np.isnan(scores)] = ABSENCES.index(FailureKind.NO_CONFIDENCE)
         absence[verdicts < 0] = ABSENCES.index(FailureKind.NO_VERDICT)
@@ -415,19 +426,21 @@ class _TraceColumns(Columns):
     def _read_reasons(self, column: str, verdicts: IntArray, absence: IntArray) -> None:
         import pandas as pd
 
-        values = self.values(column)
-        for row in np.flatnonzero(~pd.isna(values)):
-            reason = str(values[row]).strip()
-            if not reason:
+        which, distinct = pd.factorize(self.values(column))
+        for code, value in enumerate(distinct):
+            rows = np.flatnonzero(which == code)
+            reason = str(value).strip()
+            if reason.lower() in MISSING:
                 continue
             if reason not in ABSENCES:
-                raise self.wrong(column, int(row), reason, f"one of {', '.join(ABSENCES)}")
-            if verdicts[row] >= 0 and reason != FailureKind.NO_CONFIDENCE:
+                raise self.wrong(column, int(rows[0]), reason, f"one of {', '.join(ABSENCES)}")
+            given = rows[verdicts[rows] >= 0]
+            if len(given) and reason != FailureKind.NO_CONFIDENCE:
                 raise InputError(
-                    f"{self.source_name}, row {row + 1}: {column} says {reason!r}, yet there is a "
+                    f"{self.source_name}, row {given[0] + 1}: {column} says {reason!r}, yet there is a "
                     "verdict; an item has the one or the other"
                 )
-            absence[row] = ABSENCES.index(reason)
+            absence[rows] = ABSENCES.index(reason)
 
 
 def _nullable(codes: IntArray) -> Any:
@@ -485,7 +498,7 @@ def read_trace(
     """Read a trace from CSV, JSONL or Parquet; see :meth:`Trace.from_frame`."""
     from riskjudge.io.tables import read_table
 
-    frame = read_table(path, text=[item_id])
+    frame = read_table(path, text=[item_id, group or "group"])
     return Trace.from_frame(
         frame, modes=modes, item_id=item_id, label=label, group=group, source=str(path)
     )

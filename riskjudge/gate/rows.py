@@ -6,6 +6,7 @@ import numpy as np
 
 from riskjudge.data.trace import Trace, stack
 from riskjudge.errors import InputError
+from riskjudge.gate.suspicions import suspicions
 
 ONE_OF_EACH_GROUP = "the promise is about one random item of a random group, not about all items"
 
@@ -65,7 +66,7 @@ def rows_to_fit_on(
                 part = part.rows(~tied)
         if len(part):
             kept.append(part)
-    notes += _reversed_scores(labelled)
+    notes += _reversed_scores(labelled) + suspicions(labelled)
     return labelled, stack(kept) if kept else None, tuple(notes)
 
 

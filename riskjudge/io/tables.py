@@ -1,23 +1,42 @@
-"""Tables from files: CSV, JSON Lines and Parquet, with the row named where one is damaged."""
+"""Tables in files: CSV, JSON Lines and Parquet, with the row named where one is damaged."""
 
 from __future__ import annotations
 
+import bz2
 import csv
-import io
+import gzip
 import json
-import warnings
-from collections.abc import Iterable
+import lzma
+from collections.abc import Callable, Iterable, Mapping
+from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from riskjudge.errors import InputError, OperationalError
-from riskjudge.io.files import open_text, replacing
+from riskjudge.io.cells import column_array, read_column, value_array
+from riskjudge.io.files import is_stream, open_binary, replacing
+from riskjudge.io.jsonl import read_objects
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
-_MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None", "<NA>"]
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst", ".lz4")
+_COMPRESSED: Mapping[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+_ENDINGS = {
+    "csv": (".csv", ".tsv"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "parquet": (".parquet", ".pq"),
+}
+_INDEX = "__index_level_"
+# Prompts and answers may be longer than the 128 kB at which the csv module stops.
+csv.field_size_limit(2**31 - 1)
+
+Columns = list[tuple[str, "pa.Array | pa.ChunkedArray"]]
 
 
 def table_format(path: str | Path) -> str:
@@ -28,152 +47,235 @@ def table_format(path: str | Path) -> str:
     >>> table_format("trace.csv.gz"), table_format("trace.parquet")
     ('csv', 'parquet')
     """
-    name = Path(path).name.lower()
-    for ending in _COMPRESSIONS:
-        name = name.removesuffix(ending)
-    for known, endings in {
-        "csv": (".csv", ".tsv"),
-        "jsonl": (".jsonl", ".ndjson"),
-        "parquet": (".parquet", ".pq"),
-    }.items():
+    name = _stem(path)
+    for known, endings in _ENDINGS.items():
         if name.endswith(endings):
             return known
     raise InputError(f"{path}: the name must end in .csv, .tsv, .jsonl or .parquet")
 
 
+def _stem(path: str | Path) -> str:
+    """The name without the ending of a compression, in lower case."""
+    name = Path(path).name.lower()
+    for ending in _COMPRESSIONS:
+        name = name.removesuffix(ending)
+    return name
+
+
 def read_table(path: str | Path, *, text: Iterable[str] = ()) -> pd.DataFrame:
-    """Read a table.
+    """Read a table; the same data give the same table in every format.
 
     Parameters
     ----------
     path : str or Path
         CSV or JSONL (plain or compressed) or Parquet, told apart by name.
     text : iterable of str
-        Columns to keep as text, so that the ids ``1`` and ``01`` stay two ids.
+        Columns that name things: they are kept as text, so that the ids ``1`` and ``01`` stay two.
+
+    Returns
+    -------
+    DataFrame
+        What the cells are is said in :mod:`riskjudge.io.cells`.
 
     Raises
     ------
     InputError
-        If the file is missing, empty, damaged, or has no column header.
+        If the file is missing, empty or damaged, two columns share a name, a column has none, or a
+        row is longer or shorter than the header.
     """
     import pandas as pd
 
-    kind = table_format(path)
-    if kind == "parquet":
-        frame = _read_parquet(path)
-    elif kind == "jsonl":
-        frame = pd.DataFrame(_json_lines(path))
-    else:
-        frame = _read_csv(path, set(text))
-    if frame.empty:
+    names = set(text)
+    readers = {"csv": _csv_columns, "jsonl": _jsonl_columns, "parquet": _parquet_columns}
+    columns = readers[table_format(path)](path)
+    if not columns or len(columns[0][1]) == 0:
         raise InputError(f"{path} has no rows; at least one is needed")
-    doubled = frame.columns[frame.columns.duplicated()]
-    if len(doubled):
-        raise InputError(f"{path}: the column {doubled[0]!r} occurs twice")
-    for column in sorted(set(text) & set(frame.columns)):
-        frame[column] = frame[column].map(str, na_action="ignore")
-    return frame
+    data: dict[str, pd.Series] = {}
+    for name, values in columns:
+        if name in data:
+            raise InputError(f"{path}: the column {name!r} occurs twice; which one is meant?")
+        if not name or name != name.strip():
+            raise InputError(
+                f"{path}: the column {name!r} has a name with spaces around it, or none; rename it"
+            )
+        try:
+            data[name] = read_column(values, text=name in names)
+        except InputError as error:
+            raise InputError(f"{path}, column {name!r}: {error}") from None
+    return pd.DataFrame(data)
 
 
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
-    """Write a table in the format of the file's name, in one step: whole or not at all."""
-    import pyarrow
+    """Write a table in the format of the file's name, in one step: whole or not at all.
 
-    kind = table_format(path)
+    A device (``/dev/stdout``) takes CSV. What is missing or infinite is an empty cell or a null.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    kind = "csv" if is_stream(path) else table_format(path)
+    table = {
+        str(name): column_array(frame.iloc[:, k], finite=True)
+        for k, name in enumerate(frame.columns)
+    }
     with replacing(path) as temporary:
         if kind == "parquet":
             try:
-                frame.to_parquet(temporary, index=False)
+                pyarrow.parquet.write_table(pyarrow.table(table), temporary)
             except (pyarrow.ArrowException, ValueError) as error:
                 raise InputError(
-                    f"{path}: Parquet cannot hold the table, .jsonl can: "
-                    f"{' '.join(str(error).split())}"
+                    f"{path}: Parquet cannot hold the table: {' '.join(str(error).split())}"
                 ) from None
-        elif kind == "jsonl":
-            present = frame.astype(object).where(frame.notna(), None)
-            present = present.replace([float("inf"), float("-inf")], None)
-            with temporary.open("w", encoding="utf-8") as lines:
-                for row in present.to_dict("records"):  # pandas' own writer rounds the floats
-                    lines.write(json.dumps(row, allow_nan=False, default=_plain) + "\n")
-        else:
-            frame.to_csv(temporary, index=False, sep="\t" if Path(path).suffix == ".tsv" else ",")
+            return
+        rows = zip(*(values.to_pylist() for values in table.values()), strict=True)
+        with _open_to_write(path, temporary) as file:
+            if kind == "jsonl":
+                for row in rows:
+                    record = dict(zip(table, row, strict=True))
+                    file.write(json.dumps(record, allow_nan=False) + "\n")
+            else:
+                delimiter = "\t" if _stem(path).endswith(".tsv") else ","
+                writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+                writer.writerow(table)
+                writer.writerows(rows)
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
+def _open_to_write(path: str | Path, temporary: Path) -> IO[str]:
+    """The temporary file, compressed as the name says."""
+    ending = Path(path).suffix.lower()
+    if ending in _COMPRESSIONS and ending not in _COMPRESSED:
+        raise InputError(f"{path}: tables are written as {', '.join(_COMPRESSED)} or plain")
+    opener = _COMPRESSED.get(ending, open)
+    file: IO[str] = opener(temporary, "wt", encoding="utf-8", newline="")
+    return file
 
 
-def _read_csv(path: str | Path, text: set[str]) -> pd.DataFrame:
-    import pandas as pd
+def _csv_columns(path: str | Path) -> Columns:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
 
-    with open_text(path) as lines:
-        content = lines.read()
-    options: dict[str, Any] = {
-        "sep": "\t" if ".tsv" in Path(path).name.lower() else ",",
-        "skipinitialspace": True,
-        "index_col": False,  # else a trailing comma would shift every column by one
-    }
+    with open_binary(path) as file:
+        content = file.read().removeprefix(b"\xef\xbb\xbf")
+    if b"\0" in content:
+        line = content[: content.index(b"\0")].count(b"\n") + 1
+        raise InputError(f"{path}, line {line}: a zero byte; is it a text file in UTF-8?")
+    if not content.strip():
+        raise InputError(f"{path} is empty; a header and at least one row are needed")
+    delimiter = "\t" if _stem(path).endswith(".tsv") else ","
+    if b'"' in content:  # what follows a closing quote is checked there
+        return _csv_row_by_row(content, delimiter, path)
+    if b"\n" not in content:
+        content = content.replace(b"\r", b"\n")
+    first, _, rest = content.lstrip(b"\r\n").partition(b"\n")
     try:
-        header = pd.read_csv(io.StringIO(content), nrows=0, **options).columns
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)
-            frame: pd.DataFrame = pd.read_csv(
-                io.StringIO(content),
-                dtype=dict.fromkeys(text & set(header), str),
-                # The id "NA" is an id; elsewhere it is a missing value.
-                keep_default_na=False,
-                na_values={name: [""] if name in text else _MISSING for name in header},
-                **options,
-            )
-        _check_last_row(content, len(header), options["sep"], path)
-        return frame
-    except pd.errors.ParserWarning:
-        raise InputError(
-            f"{path}: rows have more fields than the {len(header)} of the header (a trailing comma?)"
-        ) from None
-    except pd.errors.EmptyDataError:
-        raise InputError(f"{path} is empty; a header and at least one row are needed") from None
-    except (pd.errors.ParserError, ValueError) as error:
-        raise InputError(f"{path}: not a table: {' '.join(str(error).split())}") from None
-
-
-def _check_last_row(content: str, width: int, separator: str, path: str | Path) -> None:
-    """A file cut off in the middle ends in a row that is too short."""
-    last = content.rstrip("\r\n").rpartition("\n")[2]
-    fields = next(csv.reader([last], delimiter=separator), [])
-    if '"' not in last and len(fields) < width:
-        raise InputError(
-            f"{path}: the last row has {len(fields)} of {width} fields; was the file cut off?"
+        header = [name.lstrip(" ") for name in first.decode().rstrip("\r").split(delimiter)]
+        _check_header(header, path)
+        if not rest.strip():
+            return []
+        places = [str(k) for k in range(len(header))]
+        table = arrow_csv.read_csv(
+            pa.BufferReader(rest),
+            arrow_csv.ReadOptions(column_names=places),
+            arrow_csv.ParseOptions(delimiter=delimiter, quote_char=False),
+            arrow_csv.ConvertOptions(column_types=dict.fromkeys(places, pa.string())),
         )
+    except (UnicodeDecodeError, pa.ArrowInvalid):
+        return _csv_row_by_row(content, delimiter, path)
+    return _named(header, table.columns, path)
 
 
-def _read_parquet(path: str | Path) -> pd.DataFrame:
-    import pandas as pd
-    import pyarrow
+def _csv_row_by_row(content: bytes, delimiter: str, path: str | Path) -> Columns:
+    """The slower way, which names the row of any damage."""
+    import pyarrow as pa
 
-    if not Path(path).is_file():
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError(f"{path}, line {line}: not UTF-8 text ({error.reason})") from None
+    reader = csv.reader(
+        StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True
+    )
+    rows: list[list[str]] = []
+    header: list[str] = []
+    try:
+        for fields in reader:
+            if len(fields) < 2 and not "".join(fields).strip():  # a blank line
+                continue
+            if not header:
+                header = fields
+                _check_header(header, path)
+                continue
+            rows.append(fields)
+            if len(fields) != len(header):
+                long = len(fields) > len(header)
+                perhaps = "a trailing comma?" if long else "was the file cut off?"
+                raise InputError(
+                    f"{path}, row {len(rows)} has {len(fields)} fields and the header "
+                    f"{len(header)} ({perhaps})"
+                )
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {reader.line_num}: not a table: {error} (a quote that is not closed?)"
+        ) from None
+    return _named(header, [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)], path)
+
+
+def _check_header(header: list[str], path: str | Path) -> None:
+    for other, name in ((";", "semicolon"), ("\t", "tab"), ("|", "bar")):
+        if len(header) == 1 and other in header[0]:
+            raise InputError(
+                f"{path}: the header is one field with a {name} in it; fields are divided by commas "
+                "in .csv and by tabs in .tsv"
+            )
+
+
+def _named(header: list[str], columns: Iterable[Any], path: str | Path) -> Columns:
+    """Columns with their names; one without a name is left out if it is empty or counts rows."""
+    found: Columns = []
+    for k, (name, cells) in enumerate(zip(header, columns, strict=False)):
+        if name.strip():
+            found.append((name, cells))
+            continue
+        texts = cells.to_pylist()
+        counts = k == 0 and texts == [str(row) for row in range(len(texts))]
+        if any(text.strip() for text in texts) and not counts:
+            raise InputError(f"{path}: column {k + 1} has no name in the header")
+    return found
+
+
+def _parquet_columns(path: str | Path) -> Columns:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if Path(path).is_dir():
+        raise InputError(f"{path} is a folder, not a file")
+    if not Path(path).exists():
         raise InputError(f"{path}: no such file")
     try:
-        return pd.read_parquet(path)
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
-        raise InputError(f"{path}: not a Parquet file: {' '.join(str(error).split())}") from None
-    except OSError as error:
-        raise OperationalError(f"{path} cannot be read: {error}") from None
+        with pq.ParquetFile(path) as file:
+            table = file.read()
+    except (pa.ArrowException, OSError) as error:
+        said = f"{path}: not a Parquet file: {' '.join(str(error).split())}"
+        if isinstance(error, OSError) and error.errno:
+            raise OperationalError(f"{path} cannot be read: {error.strerror}") from None
+        raise InputError(said) from None
+    names = table.schema.names
+    return [(n, c) for n, c in zip(names, table.columns, strict=True) if not n.startswith(_INDEX)]
 
 
-def _json_lines(path: str | Path) -> list[dict[str, Any]]:
-    rows = []
-    with open_text(path) as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InputError(f"{path}, line {number}: not JSON ({error.msg})") from None
-            if not isinstance(row, dict):
-                raise InputError(
-                    f"{path}, line {number}: a JSON object is needed, got {line[:40]!r}"
-                )
-            rows.append(row)
-    return rows
+def _jsonl_columns(path: str | Path) -> Columns:
+    columns: dict[str, list[Any]] = {}
+    for place, (_, row) in enumerate(read_objects(path, float)):
+        for name in row:
+            if name not in columns:
+                columns[name] = [None] * place
+        for name, values in columns.items():
+            values.append(row.get(name))
+    found: Columns = []
+    for name in columns:
+        try:
+            found.append((name, value_array(columns[name])))
+        except InputError as error:
+            raise InputError(f"{path}, column {name!r}: {error}") from None
+    return found
