@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from riskjudge.evaluation.splits import Sweep, sweep
     from riskjudge.gate import Router, SelectiveGate, load_gate
     from riskjudge.gate.outcomes import Outcomes, read_outcomes
+    from riskjudge.signals import FusedGate, estimate_quality
 
 _HOME = {
     "AbstainReason": "data.verdict",
     "Certificate": "calibration",
     "FailureKind": "data.verdict",
+    "FusedGate": "signals",
     "Guarantee": "calibration",
     "InputError": "errors",
     "ItemStatus": "data.verdict",
@@ -48,6 +50,7 @@ _HOME = {
     "Sweep": "evaluation",
     "Trace": "data.trace",
     "demo_trace": "demo",
+    "estimate_quality": "signals",
     "load_gate": "gate",
     "plan_labels": "calibration",
     "read_outcomes": "gate",
@@ -60,6 +63,7 @@ __all__ = [
     "AbstainReason",
     "Certificate",
     "FailureKind",
+    "FusedGate",
     "Guarantee",
     "InputError",
     "ItemStatus",
@@ -76,6 +80,7 @@ __all__ = [
     "Trace",
     "__version__",
     "demo_trace",
+    "estimate_quality",
     "load_gate",
     "plan_labels",
     "read_outcomes",

@@ -316,3 +316,57 @@ def test_the_certificate_says_what_taught():
     certificate = gate.certificate_
     assert certificate.n + certificate.n_reserved == 1000
     assert certificate.procedure == "fused"
+
+
+def run(*arguments):
+    from riskjudge.cli import main
+
+    with pytest.raises(SystemExit) as done:
+        main([str(a) for a in arguments])
+    return done.value.code
+
+
+def test_fuse_and_calibrate_from_the_command_line(tmp_path, capsys):
+    def system(rng, label):
+        return np.where(rng.random(len(label)) < 0.7, label, 1 - label)
+
+    make_trace(1500, skill=0.95, system=system).to_frame().to_csv(
+        tmp_path / "trace.csv", index=False
+    )
+    trace, fused = tmp_path / "trace.csv", tmp_path / "fused.csv"
+    signals = ["--signals", "modes category:system", "--cost", "category:system=2"]
+    assert run("fuse", trace, *signals, "-o", fused, "--fusion", tmp_path / "f.json") == 0
+    rest = ["--fusion", tmp_path / "f.json", "--alpha", "0.15", "--no-registry"]
+    assert run("calibrate", fused, *rest, "-o", tmp_path / "two.json") == 0
+    one = ["calibrate", trace, "--fuse", *signals, "--alpha", "0.15", "--no-registry"]
+    assert run(*one, "-o", tmp_path / "one.json") == 0
+    two_steps, at_once = (load_any_gate(tmp_path / f"{n}.json") for n in ("two", "one"))
+    assert two_steps.certificate_.thresholds == at_once.certificate_.thresholds
+    capsys.readouterr()
+    assert run("decide", tmp_path / "two.json", trace, "-o", tmp_path / "o.csv") == 0
+    assert "an accepted verdict" in capsys.readouterr().err
+    assert run("calibrate", trace, *rest) == 2
+    assert "taught the fusion" in capsys.readouterr().err
+    make_trace(400, seed=5, skill=0.95, system=system).to_frame().assign(
+        item_id=[f"other {i}" for i in range(400)]
+    ).to_csv(tmp_path / "other.csv", index=False)
+    assert run(*one, "--train", tmp_path / "other.csv", "-o", tmp_path / "free.json") == 0
+    assert load_any_gate(tmp_path / "free.json").certificate_.n == 1500
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--fuse", "--procedure", "hybrid"], "without --procedure"),
+        (["--signals", "modes"], "belong to --fuse"),
+        (["--fuse", "--train-share", "much"], "a number or auto"),
+        (["--fuse", "--train-share", "1.5"], "between 0 and 1"),
+        (["--fuse", "--cost", "x=1"], "which is no signal"),
+        (["--fuse", "--calibrator", "confidence=levels"], "platt, beta or isotonic"),
+        (["--fuse", "--max-cost", "2"], "two stages"),
+    ],
+)
+def test_bad_usage_is_named(tmp_path, capsys, more, words):
+    make_trace(200).to_frame().to_csv(tmp_path / "trace.csv", index=False)
+    assert run("calibrate", tmp_path / "trace.csv", *more) == 2
+    assert words in capsys.readouterr().err

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from riskjudge.cli import fuse as fusing
 from riskjudge.cli import options, schedule
 from riskjudge.errors import InputError
 
@@ -105,6 +106,20 @@ def calibrate(
     no_registry: Annotated[
         bool, typer.Option("--no-registry", help="Neither read nor write such a file.")
     ] = False,
+    fuse: Annotated[
+        bool, typer.Option("--fuse", help="Fuse signals; some of the labels teach the fusion.")
+    ] = False,
+    fusion: Annotated[
+        Path | None, typer.Option(help="Calibrate a fusion that riskjudge fuse wrote.")
+    ] = None,
+    signals: fusing.Signals = None,
+    train_share: fusing.TrainShare = "auto",
+    train: fusing.Train = None,
+    calibrators: fusing.Calibrators = None,
+    staged: fusing.Staged = False,
+    costs: fusing.Costs = None,
+    max_cost: fusing.MaxCost = None,
+    unit: fusing.Unit = "money",
     as_json: options.AsJson = False,
     form: options.Format = "terminal",
 ) -> None:
@@ -137,6 +152,49 @@ def calibrate(
     if alpha is None:
         given = [level for level in (alpha_pass, alpha_fail) if level is not None]
         alpha = max(given) if len(given) == 2 else 0.1
+    if fuse or fusion is not None:
+        fusing.refuse_others(
+            {
+                "--procedure": procedure,
+                "--path": path,
+                "--only": only,
+                "--by": by,
+                "--max-retrieval (a fused gate takes --max-cost)": max_retrieval,
+                "--looks, --batch or --sizes": looks or batch or sizes,
+                "--alpha-pass and --alpha-fail": alpha_pass or alpha_fail,
+            }
+        )
+        unfitted = fusing.fused_gate(
+            table,
+            alpha=alpha,
+            delta=delta,
+            signals=signals,
+            train_share=train_share,
+            calibrators=calibrators,
+            staged=staged,
+            costs=costs,
+            max_cost=max_cost,
+            unit=unit,
+            groups=groups,
+            seed=seed,
+        )
+        elsewhere = fusing.training_rows(train, table, item_id, label, group)
+        fused = fusing.calibrated(unfitted, table, more, fusion, elsewhere)
+        if registry is None and output is not None and (output.is_file() or not output.exists()):
+            registry = output.parent / FILE_NAME
+        if registry is not None and not no_registry:
+            registered(fused.router_, registry)
+        if output is not None:
+            fused.save(output)
+        if as_json:
+            options.print_json(fused.to_dict())
+        else:
+            options.show(certificate_table(fused.certificate_, str(trace)), form)
+            for note in fused.notes_:
+                typer.echo(f"note: {note}", err=True)
+        raise typer.Exit(0 if fused.certificate_.certified else 1)
+    if signals or train or costs or max_cost is not None or staged:
+        raise InputError("--signals, --train, --cost, --max-cost and --staged belong to --fuse")
     gate = options.make_gate(
         table,
         alpha=alpha,

@@ -38,11 +38,11 @@ def decide(
     from riskjudge.calibration.predictive import batch_bound
     from riskjudge.evaluation import summarize
     from riskjudge.evaluation.render import report_tables
-    from riskjudge.gate import load_gate
     from riskjudge.gate.grouped import GroupedGate
     from riskjudge.io.tables import write_table
+    from riskjudge.signals import FusedGate, load_any_gate
 
-    fitted = load_gate(gate)
+    fitted = load_any_gate(gate)
     columns = modes or (fitted.columns_ if fitted.fitted else None)
     table = options.load_trace(
         trace, columns, item_id=item_id, label=label, group=group, where=where
@@ -64,6 +64,9 @@ def decide(
         return
     for printed in report_tables(summary, str(trace)):
         options.show(printed, form)
+    if isinstance(fitted, FusedGate):
+        for line in fitted.spent(outcomes):
+            typer.echo(line, err=True)
     if bound is not None:
         typer.echo(bound.statement, err=True)
     if output is not None:

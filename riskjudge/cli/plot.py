@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -284,7 +284,13 @@ def figure_files(output: Sequence[Path] | None, kind: str) -> list[Path]:
     return files
 
 
-def draw(display: Display, files: list[Path], title: str | None, as_json: bool) -> None:
+def draw(
+    display: Display,
+    files: list[Path],
+    title: str | None,
+    as_json: bool,
+    figures: Mapping[str, object] | None = None,
+) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -295,6 +301,7 @@ def draw(display: Display, files: list[Path], title: str | None, as_json: bool) 
                 "heading": title if title is not None else display.heading,
                 "details": display.details,
                 "files": [str(path) for path in files],
+                **(figures or {}),
             }
         )
     else:

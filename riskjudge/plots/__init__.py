@@ -10,8 +10,10 @@ from riskjudge.plots.fdr import FDRDisplay
 from riskjudge.plots.label_width import LabelWidthDisplay
 from riskjudge.plots.plane import ThresholdPlaneDisplay
 from riskjudge.plots.rates import RatesDisplay
+from riskjudge.plots.reliability import ReliabilityDisplay
 from riskjudge.plots.risk_coverage import RiskCoverageDisplay
 from riskjudge.plots.routing import RoutingDisplay
+from riskjudge.plots.signals import SignalsDisplay
 from riskjudge.plots.style import save_figure
 
 __all__ = [
@@ -20,8 +22,10 @@ __all__ = [
     "FDRDisplay",
     "LabelWidthDisplay",
     "RatesDisplay",
+    "ReliabilityDisplay",
     "RiskCoverageDisplay",
     "RoutingDisplay",
+    "SignalsDisplay",
     "ThresholdPlaneDisplay",
     "save_figure",
 ]

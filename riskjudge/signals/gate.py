@@ -17,7 +17,7 @@ from riskjudge.data.trace import ModeColumns, Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import Router
 from riskjudge.gate.load import gate_from_dict
-from riskjudge.gate.outcomes import Outcomes
+from riskjudge.gate.outcomes import CALIBRATED_ON, Outcomes
 from riskjudge.io.files import replacing
 from riskjudge.signals.builtin import parse_signals
 from riskjudge.signals.document import (
@@ -26,7 +26,7 @@ from riskjudge.signals.document import (
     fusion_to_dict,
     read_json,
 )
-from riskjudge.signals.fusion import Fusion, fit_fusion
+from riskjudge.signals.fusion import Fusion, fit_fusion, hashed_ids
 from riskjudge.signals.signal import Cost, Signal
 from riskjudge.signals.teaching import (
     fused_trace,
@@ -224,7 +224,15 @@ class FusedGate:
         self._check_fitted()
         plain = trace.select(self.fusion_.modes)
         fused = fused_trace(self.fusion_, plain, _source_of(self.fusion_))
-        return self.router_.decide(fused)
+        outcomes = self.router_.decide(fused)
+        if not trace.labelled.any():
+            return outcomes
+        # Rows that taught the fusion are no test of it either.
+        taught = [hashed_ids([i]) <= self.fusion_.teaching_ids for i in trace.item_id]
+        if not any(taught):
+            return outcomes
+        seen = outcomes.calibrated_on | np.array(taught)
+        return replace(outcomes, extra=outcomes.extra.assign(**{CALIBRATED_ON: seen}))
 
     def mean_cost(self, outcomes: Outcomes) -> Cost:
         """Mean cost of the decided items: each pays for the stages that had to be asked."""
@@ -237,6 +245,16 @@ class FusedGate:
             for unit in ("calls", "tokens", "money", "seconds")
         }
         return Cost(**parts)
+
+    def spent(self, outcomes: Outcomes) -> tuple[str, ...]:
+        """Mean cost of an item and cost of an accepted verdict, in words; nothing where all is free."""
+        mean, accepted = self.mean_cost(outcomes), int(np.count_nonzero(outcomes.accepted))
+        lines = []
+        for unit in ("calls", "tokens", "money", "seconds"):
+            if (amount := getattr(mean, unit)) > 0.0:
+                each = f"{amount * len(outcomes) / accepted:.4g}" if accepted else "undefined"
+                lines.append(f"cost in {unit}: {amount:.4g} an item, {each} an accepted verdict")
+        return tuple(lines)
 
     @property
     def fitted(self) -> bool:
