@@ -13,7 +13,7 @@ from riskjudge.cli import app
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate import Router, SelectiveGate
-from riskjudge.gate.document import gate_from_dict, gate_to_dict
+from riskjudge.gate.load import gate_from_dict
 
 ALL = FixedSequence(path=[[0.5, 0.5]])
 
@@ -83,7 +83,7 @@ def make_trace(n=1500, seed=0):
 def test_a_gate_keeps_both_levels():
     trace, fresh = make_trace(), make_trace(40_000, seed=1)
     for gate in (Router(0.2, alpha_pass=0.1, alpha_fail=0.2), SelectiveGate(0.2, alpha_pass=0.1)):
-        gate = gate_from_dict(gate_to_dict(gate.fit(trace)))
+        gate = gate_from_dict(gate.fit(trace).to_dict())
         certificate = gate.certificate_
         assert certificate.procedure == Portfolio.name
         assert certificate.alpha_pass == 0.1

@@ -156,8 +156,10 @@ def summarize(
         raise InputError(f"floor must be at least 1, got {floor}")
     groups = None if group is None else _groups(outcomes, group)
     whole = _segment(outcomes, 1 if floor is None else floor, groups)
+    seen = int(np.count_nonzero(outcomes.calibrated_on))
+    notes = (SEEN.format(seen, len(outcomes)),) if seen else ()
     if by is None:
-        return Report(whole, group=group)
+        return Report(whole, group=group, calibrated_on=seen, notes=notes)
     need = DEFAULT_FLOOR if floor is None else floor
     column = outcomes.column(by).astype("object")
     values = column.where(column.notna(), "(missing)").map(str).to_numpy()
@@ -175,7 +177,13 @@ def summarize(
             if have >= need
             else Insufficient(need, have)
         )
-    return Report(whole, by, segments, group)
+    return Report(whole, by, segments, group, seen, notes)
+
+
+SEEN = (
+    "the gate was calibrated on {} of these {} items: its thresholds were picked for them, so the "
+    "intervals of FDR and agreement are not valid here; report on fresh labelled rows"
+)
 
 
 def _groups(outcomes: Outcomes, column: str) -> IntArray:
