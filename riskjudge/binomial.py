@@ -41,7 +41,7 @@ def check_level(value: float, name: str) -> float:
     """
     try:
         level = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name} must be a number between 0 and 1, got {value!r}") from None
     if not 0.0 < level < 1.0:
         raise InputError(f"{name} must lie strictly between 0 and 1, got {value!r}")

@@ -50,8 +50,10 @@ class Procedure(ABC):
             default, value = option.default, getattr(self, option.name)
             if isinstance(default, int) and not isinstance(default, bool):
                 check_count(value, option.name)
+            # Compared as it is: a whole number may be too large for a float.
+            number: Any = value
             if isinstance(default, float) and (
-                isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= 1
+                isinstance(value, bool) or not isinstance(value, Real) or not 0 <= number <= 1
             ):
                 raise InputError(f"{option.name} must be a number from 0 to 1, got {value!r}")
         if self.objective not in list(Objective):

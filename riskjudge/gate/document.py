@@ -199,6 +199,8 @@ class _Checked:
         self.one_of("`settings.groups`", settings.get("groups"), ("refuse", "sample"))
         self.one_of("`settings.unfitted`", settings.get("unfitted"), ("pass", "abstain"))
         self.count("`settings.seed`", settings.get("seed"))
+        if settings.get("mode") is not None:
+            self.text("`settings.mode`", settings["mode"])
         for name in ("alpha_pass", "alpha_fail"):
             if settings.get(name) is not None:
                 self.level(f"`settings.{name}`", settings[name])

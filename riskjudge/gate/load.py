@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -62,14 +63,17 @@ def _rebuilt(document: Document, source: str) -> Router | GroupedGate:
 
 def _router(document: Document, source: str) -> Router:
     settings: dict[str, Any] = dict(document["settings"])
+    cls = {cls.kind: cls for cls in (Router, SelectiveGate)}[document["kind"]]
+    for name in inspect.signature(cls).parameters:
+        if name not in settings:
+            raise InputError(f"{source} is damaged: `settings` has no {name!r}")
     stored = settings["procedure"]
     try:
         if isinstance(stored, Mapping):
             settings["procedure"] = procedure_named(stored["name"], **stored["options"])
         elif stored is not None:
             procedure_named(stored)
-        kinds = {cls.kind: cls for cls in (Router, SelectiveGate)}
-        gate = kinds[document["kind"]](**settings)
+        gate = cls(**settings)
     except (InputError, TypeError) as error:
         raise InputError(f"{source} is damaged: `settings`: {error}") from None
     if document["modes"]:
