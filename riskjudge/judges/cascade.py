@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from riskjudge.data.verdict import (
     AbstainReason,
@@ -21,6 +21,9 @@ from riskjudge.errors import InputError
 from riskjudge.items.item import Item
 from riskjudge.judges.protocol import FunctionJudge, Judge, Judgement, ask
 from riskjudge.ledger.uncertainty import Judged, confidence_gap
+
+if TYPE_CHECKING:
+    from riskjudge.gate import Router, SelectiveGate
 
 Accept = Callable[[Verdict, float], bool]
 Measure = Callable[[Judged], float | None]
@@ -152,19 +155,13 @@ class Cascade:
         )
 
 
-def gate_from_file(path: str | Path, judge: Judge, uncertainty: Measure, name: str) -> Judge:
-    """A judge behind a gate that was fitted and saved; see :func:`route_from_file`."""
-    return route_from_file(path, [judge], uncertainty, name)
-
-
 def route_from_file(
     path: str | Path, judges: Sequence[Judge], uncertainty: Measure, name: str
 ) -> Judge:
-    """Judges behind a gate or router that was fitted and saved, one judge for each of its modes.
+    """Judges behind a gate or router that was fitted and saved; see :func:`route`.
 
-    As :meth:`riskjudge.Router.decide` does: a mode without a threshold is never asked; an empty
-    region declines everything and asks nobody; an unfitted gate lets the first judge's verdicts
-    through, uncertified, or declines everything, as it was saved.
+    Whether its scores were made as these judges make them is not looked at: the caller vouches for
+    that. A configuration compares (:func:`riskjudge.judges.fitted.fitted_route`).
 
     Raises
     ------
@@ -173,25 +170,70 @@ def route_from_file(
     """
     from riskjudge.gate import load_gate
 
-    gate = load_gate(path)
+    return route(load_gate(path), judges, [uncertainty] * len(judges), name, what=path)
+
+
+def route(
+    gate: Router | SelectiveGate,
+    judges: Sequence[Judge],
+    uncertainties: Sequence[Measure],
+    name: str,
+    *,
+    certified: bool = True,
+    what: str | Path = "the gate",
+) -> Judge:
+    """Judges behind a gate, one for each of its modes and in its order.
+
+    As :meth:`riskjudge.Router.decide` does: a mode without a threshold is never asked; an empty
+    region declines everything and asks nobody; an unfitted gate lets the first judge's verdicts
+    through, uncertified, or declines everything, as it was saved.
+
+    Parameters
+    ----------
+    gate : Router or SelectiveGate
+    judges : sequence of Judge, length K
+    uncertainties : sequence of callable, length K
+        The measures that the gate's modes were fitted on.
+    name : str
+        The route's name.
+    certified : bool
+        Whether the gate's certificate covers these judges' scores; disclosed with every verdict.
+    what : str or path
+        What messages call the gate.
+
+    Raises
+    ------
+    InputError
+        If the gate has another number of modes than there are judges.
+    """
     if not gate.fitted:
-        return (_passing if gate.unfitted == "pass" else _declining)(judges[0], name)
-    if len(gate.modes_) != len(judges):
-        raise InputError(
-            f"{path} was fitted on {len(gate.modes_)} modes ({', '.join(gate.modes_)}), "
-            f"and there are {len(judges)} judges"
-        )
+        if gate.unfitted == "pass":
+            return _passing(judges[0], name)
+        return _declining(judges[0], name, {"certified": False})
+    refuse_other_number(gate, judges, what)
     if gate.thresholds_ is None:
-        return _declining(judges[0], name)
+        return _declining(judges[0], name, {})
     # One threshold for each mode, or one for each of its verdicts; -inf is none.
+    rows = gate.thresholds_.reshape(len(judges), -1).tolist()
     stages = [
-        Gated(judge, _accept([float(t) for t in row]), uncertainty, certified=True)
-        for judge, row in zip(judges, gate.thresholds_.reshape(len(judges), -1), strict=True)
+        Gated(judge, _accept(row), measure, certified=certified)
+        for judge, row, measure in zip(judges, rows, uncertainties, strict=True)
         if max(row) > float("-inf")
     ]
     if len(judges) == 1:
         return replace(stages[0], name=name)
     return Cascade(stages, name)
+
+
+def refuse_other_number(
+    gate: Router | SelectiveGate, judges: Sequence[Judge], what: str | Path
+) -> None:
+    """Raise `InputError` unless there is one judge for each mode of a fitted gate."""
+    if len(gate.modes_) != len(judges):
+        raise InputError(
+            f"{what} was fitted on {len(gate.modes_)} modes ({', '.join(gate.modes_)}), "
+            f"and there are {len(judges)} judges"
+        )
 
 
 def _accept(thresholds: Sequence[float]) -> Accept:
@@ -205,8 +247,9 @@ def _accept(thresholds: Sequence[float]) -> Accept:
     return accept
 
 
-def _declining(judge: Judge, name: str) -> Judge:
-    declined = Judgement(Abstention(AbstainReason.BELOW_CONFORMAL), calls=0)
+def _declining(judge: Judge, name: str, disclosure: Mapping[str, Any]) -> Judge:
+    below = Abstention(AbstainReason.BELOW_CONFORMAL)
+    declined = Judgement(below, calls=0, disclosure=disclosure)
     return FunctionJudge(name, lambda item: declined, mode=judge.mode)
 
 

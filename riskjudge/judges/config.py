@@ -20,15 +20,17 @@ Types and their options, with examples in ``docs/toml.md``: ``model`` (see
 `subsets`, `pattern`: a regular expression that the prompt must match somewhere); ``gate`` (`judge`,
 `uncertainty`, and `threshold`: accept at or below it; or `gate`: the file of a fitted gate);
 ``router`` (`judges`, asked in order until one gives a verdict; with `gate`, the file of a fitted
-router, and `uncertainty`, each is gated at its mode's threshold). The `uncertainty` is the measure
-that the gate was fitted on: ``confidence``, ``variation_ratio``, ``preference_entropy`` or ``cut``.
+router, each is gated at its mode's threshold). The `uncertainty` is ``confidence`` (the default of a
+`threshold`), ``predictive_entropy``, ``variation_ratio``, ``preference_entropy`` or ``cut``; a fitted
+gate's own measure needs no naming. Scores that a fitted gate does not know are refused; with
+``on_mismatch = "uncertify"`` its verdicts are disclosed as not certified.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,14 +38,15 @@ from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError
 from riskjudge.items.item import Item
 from riskjudge.judges import scripted
-from riskjudge.judges.cascade import Cascade, Gated, gate_from_file, route_from_file
+from riskjudge.judges.cascade import Cascade, Gated
+from riskjudge.judges.fitted import fitted_route
 from riskjudge.judges.limits import Cut, Scoped
 from riskjudge.judges.pairs import PairwiseTrial, PointwiseComparison
 from riskjudge.judges.panel import Panel
 from riskjudge.judges.protocol import Judge
 from riskjudge.judges.sidecar import SidecarJudge
 from riskjudge.judges.spec import Builder, Spec, Workshop, closest
-from riskjudge.ledger.uncertainty import Judged, measure_named
+from riskjudge.ledger.uncertainty import measure_named
 
 if TYPE_CHECKING:
     from riskjudge.llm import Budget, RateLimit
@@ -184,30 +187,45 @@ def _build_scope(spec: Spec) -> Judge:
     return Scoped(spec.judge(), in_scope, name=spec.name)
 
 
-def _measure(spec: Spec) -> Callable[[Judged], float | None]:
+def _measure(spec: Spec) -> str | None:
+    name: str | None = spec.text("uncertainty", None)
     try:
-        return measure_named(spec.text("uncertainty", "confidence"))
+        if name is not None:
+            measure_named(name)
     except InputError as error:
         spec.complain("uncertainty", str(error))
+    return name
+
+
+def _fitted(spec: Spec, path: Path, judges: Sequence[Judge]) -> Judge:
+    """Behind a gate's file: by the measures that it records, unless one is named."""
+    uncertainty, on_mismatch = _measure(spec), spec.text("on_mismatch", "refuse")
+    try:
+        return fitted_route(
+            path, judges, spec.name, uncertainty=uncertainty, on_mismatch=on_mismatch
+        )
+    except InputError as error:
+        spec.complain("gate", str(error))
         raise
 
 
 def _build_gate(spec: Spec) -> Judge:
-    measure, judge = _measure(spec), spec.judge()
+    named, judge = _measure(spec), spec.judge()
     threshold, path = spec.number("threshold", None), spec.path("gate")
     if threshold is not None and threshold < 0:
         spec.complain("threshold", f"is at least 0, as every uncertainty is, got {threshold!r}")
     if (threshold is None) is (path is None):
         spec.complain("threshold", "a gate has either a `threshold` or a `gate` file")
     if path is not None:
-        return gate_from_file(path, judge, measure, spec.name)
+        return _fitted(spec, path, [judge])
+    measure = measure_named(named or "confidence")
     return Gated(judge, lambda _, uncertainty: uncertainty <= threshold, measure, name=spec.name)
 
 
 def _build_router(spec: Spec) -> Judge:
     judges, path = spec.judges("judges"), spec.path("gate")
     if path is not None:
-        return route_from_file(path, judges, _measure(spec), spec.name)
+        return _fitted(spec, path, judges)
     return Cascade(judges, spec.name)
 
 
