@@ -257,7 +257,7 @@ def test_a_gate_that_records_no_source_needs_the_measure_and_certifies_nothing(t
     with pytest.raises(InputError, match="does not record which measure"):
         configured(tmp_path)
     measure = 'uncertainty = "preference_entropy"'
-    with pytest.raises(InputError, match="nothing recorded what made its scores"):
+    with pytest.raises(InputError, match="nothing is known of what made the scores in the gate"):
         configured(tmp_path, more=measure)
     gated = configured(tmp_path, more=f'{measure}\non_mismatch = "uncertify"')
     seen = [row.disclosure for row in judge_items([gated], PAIRS[:50])]
@@ -270,7 +270,9 @@ def test_a_router_measures_each_mode_as_it_was_fitted(tmp_path):
     judge = configured(tmp_path, type="router", judges='judges = ["trial", "panel"]')
     seen = [row.disclosure for row in judge_items([judge], PAIRS[:50])]
     assert {said["certified"] for said in seen if "certified" in said} == {True}
-    with pytest.raises(InputError, match="in another way; mode mode1: judge: 'pairwise"):
+    with pytest.raises(
+        InputError, match=r"mode1: judge: 'pairwise\(longest\)' in the gate, 'panel"
+    ):
         configured(tmp_path, type="router", judges='judges = ["panel", "trial"]')
 
 

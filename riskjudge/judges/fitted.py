@@ -55,7 +55,7 @@ def fitted_route(
     _refuse_other_order(gate, judges, path)
     measures = [_measure(gate, k, uncertainty, path) for k in range(len(judges))]
     sources = [source_of(judge, m) for judge, m in zip(judges, measures, strict=True)]
-    certified = refuse_other_sources(gate, sources, path, on_mismatch)
+    certified = refuse_other_sources(gate, sources, on_mismatch=on_mismatch)
     return route(gate, judges, [measure_named(m) for m in measures], name, certified=certified)
 
 
