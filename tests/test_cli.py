@@ -225,3 +225,51 @@ def test_the_share_above_alpha_is_labelled_as_noisy(capsys, trace_file):
     assert code == 0
     assert "noise included" in json.loads(out)["notes"]["above_alpha"]
     assert "noise included" in " ".join(run(capsys, *arguments)[1].split())
+
+
+def test_a_gate_is_bound_to_what_made_its_scores(capsys, tmp_path, trace_file):
+    gate, unfitted = tmp_path / "gate.json", tmp_path / "unfitted.json"
+    bound = [
+        "--source",
+        "mode1:model=small",
+        "--source",
+        "mode1:k=3",
+        "--source",
+        "mode2:model=big",
+    ]
+    code, _, _ = run(capsys, "calibrate", trace_file, "--alpha", 0.3, "-o", gate, *bound)
+    assert code == 0
+    code, out, _ = run(capsys, "explain", gate)
+    assert code == 0
+    for said in ("k = 3, model = small", "With confidence 95 %", "Voided by", "seed 0"):
+        assert said in out
+    code, out, _ = run(capsys, "explain", gate, "--json")
+    assert json.loads(out)["certificates"][0]["bound_to"][1].endswith("model = big")
+    code, _, err = run(capsys, "decide", gate, trace_file)
+    assert code == 2
+    assert "nothing is known of what made the scores in these items" in err
+    other = [
+        "--source",
+        "mode1:model=small",
+        "--source",
+        "mode1:k=5",
+        "--source",
+        "mode2:model=big",
+    ]
+    code, _, err = run(capsys, "decide", gate, trace_file, *other)
+    assert code == 2
+    assert "mode1: k: 3 in the gate, 5 in these items" in err
+    out_file = tmp_path / "outcomes.csv"
+    code, _, err = run(
+        capsys, "decide", gate, trace_file, *other, "--on-mismatch", "uncertify", "-o", out_file
+    )
+    assert code == 0
+    assert "no outcome is certified" in err
+    assert "True" not in {line.split(",")[7] for line in out_file.read_text().splitlines()[1:]}
+    assert run(capsys, "decide", gate, trace_file, *bound)[0] == 0
+    assert run(capsys, "calibrate", trace_file, "--unfitted", "pass", "-o", unfitted)[0] == 0
+    assert "Unfitted" in run(capsys, "explain", unfitted)[1]
+    assert run(capsys, "decide", unfitted, trace_file)[0] == 0
+    assert run(capsys, "calibrate", trace_file, "--unfitted", "shrug")[0] == 2
+    assert run(capsys, "calibrate", trace_file, "--source", "mode1=x")[0] == 2
+    assert run(capsys, "calibrate", trace_file, "--source", "nobody:k=1")[0] == 2

@@ -67,7 +67,7 @@ def test_items_become_a_labelled_trace_with_a_ledger_beside_it(tmp_path):
         run(*judge_arguments(items, server, output, label="f1,exact,llm"))
         assert len(server.asked) == 30 * 3
     trace = read_trace(output)
-    assert trace.modes == ("mode1", "mode2")
+    assert trace.modes == tuple(MODES.split(","))
     assert trace.labels.tolist() == [1 - n % 2 for n in range(30)]
     assert np.isfinite(trace.scores).all()
     assert (trace.scores <= np.log(2) + 1e-9).all()
@@ -491,7 +491,7 @@ def test_swapped_modes_are_refused(tmp_path):
         base = ["run", gate, items, "--base-url", server.base_url, "--model", "m"]
         swapped = ",".join(reversed(MODES.split(",")))
         error = run(*base, "--modes", swapped, "-o", tmp_path / "out.csv", error=InputError)
-        assert "prompt: " in str(error)
+        assert "name the gate's own, in its order" in str(error)
 
 
 # Budgets

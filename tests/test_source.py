@@ -83,3 +83,13 @@ def test_traces_of_two_sources_are_not_put_together():
     with pytest.raises(InputError, match="two sources, nothing is known"):
         stack([Trace.from_frame(frame(None)), one])
     assert stack([one, one]).sources == (SMALL,)
+
+
+def test_modes_are_called_what_their_sources_say():
+    table = frame(str(ScoreSource({"prompt": "parametric@1a2b", "model": "small"})))
+    assert Trace.from_frame(table).modes == ("parametric",)
+    both = table.assign(v2=1, u2=0.2, source2=table["source1"])
+    assert Trace.from_frame(both).modes == ("mode1", "mode2")  # one name for two would not do
+    both["source2"] = str(ScoreSource({"mode": "search", "prompt": "retrieval@3c"}))
+    assert Trace.from_frame(both).modes == ("parametric", "search")
+    assert Trace.from_frame(table.drop(columns="source1")).modes == ("mode1",)

@@ -15,6 +15,7 @@ from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
     from riskjudge.calibration import Certificate
+    from riskjudge.data.trace import Trace
 
 
 def register(app: typer.Typer) -> None:
@@ -91,6 +92,14 @@ def calibrate(
     max_weight: Annotated[
         float | None, typer.Option(help="A number that no weight of the population exceeds.")
     ] = None,
+    source: options.StatedSource = None,
+    unfitted: Annotated[
+        str | None,
+        typer.Option(
+            help="Write a gate that is not fitted: pass lets everything through uncertified, abstain "
+            "declines everything. No label is needed."
+        ),
+    ] = None,
     looks: schedule.LooksOption = None,
     batch: schedule.Batch = None,
     sizes: schedule.Sizes = None,
@@ -133,6 +142,10 @@ def calibrate(
     from riskjudge.monitor.selection import thin_by_weight, unlike_pool
 
     table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
+    table = options.with_sources(table, source)
+    if unfitted is not None:
+        _write_unfitted(table, unfitted, only, output, as_json)
+        return
     more = None
     if pool is not None:
         more = options.load_trace(pool, table.columns, item_id=item_id, group=group, where=where)
@@ -271,3 +284,21 @@ def calibrate(
 def with_assumptions(certificate: Certificate, said: Sequence[str]) -> Certificate:
     """The certificate with further statements on what it rests on."""
     return replace(certificate, assumptions=(*certificate.assumptions, *said))
+
+
+def _write_unfitted(
+    table: Trace, unfitted: str, only: str | None, output: Path | None, as_json: bool
+) -> None:
+    from riskjudge.gate import Router, SelectiveGate
+
+    if unfitted not in ("pass", "abstain"):
+        raise InputError(f"--unfitted takes pass or abstain, got {unfitted!r}")
+    gate = SelectiveGate(mode=only) if only is not None else Router()
+    gate.set_params(unfitted=unfitted)
+    if output is not None:
+        gate.save(output)
+    if as_json:
+        options.print_json(gate.to_dict())
+    else:
+        what = "lets everything through" if unfitted == "pass" else "declines everything"
+        typer.echo(f"a gate that is not fitted: it {what}, and nothing is certified")

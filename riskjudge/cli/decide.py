@@ -29,6 +29,8 @@ def decide(
     item_id: options.ItemId = "item_id",
     label: options.Label = "label",
     where: options.Where = None,
+    source: options.StatedSource = None,
+    on_mismatch: options.OnMismatch = "refuse",
     as_json: options.AsJson = False,
     form: options.Format = "terminal",
 ) -> None:
@@ -47,7 +49,12 @@ def decide(
     table = options.load_trace(
         trace, columns, item_id=item_id, label=label, group=group, where=where
     )
-    outcomes = fitted.decide(table)
+    table = options.with_sources(table, source)
+    outcomes = fitted.decide(table, on_mismatch=on_mismatch)
+    if on_mismatch != "refuse" and not outcomes.certified.all() and fitted.fitted:
+        typer.echo(
+            "note: the scores were not made as the gate's; no outcome is certified", err=True
+        )
     bound = None
     if outcomes.calibrated_on.any():
         typer.echo(

@@ -84,6 +84,22 @@ MaxRetrieval = Annotated[
     typer.Option("--max-retrieval", help="Largest share of items sent past the first mode."),
 ]
 Only = Annotated[str | None, typer.Option("--only", help="Calibrate this one mode alone.")]
+StatedSource = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source",
+        metavar="MODE:KEY=VALUE",
+        help="What made a mode's scores, where the trace does not say: model, prompt, measure …; "
+        "repeatable.",
+    ),
+]
+OnMismatch = Annotated[
+    str,
+    typer.Option(
+        "--on-mismatch",
+        help="Scores that were not made as the gate's: refuse, or uncertify (no outcome is certified).",
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn at random.")]
 Splits = Annotated[int, typer.Option(help="Random splits.")]
 Share = Annotated[float, typer.Option(help="Share of the labelled items to calibrate on.")]
@@ -153,6 +169,27 @@ def _numbers(column: pd.Series) -> pd.Series:
 
     numbers: pd.Series = pd.to_numeric(column, errors="coerce")
     return numbers
+
+
+def with_sources(table: Trace, stated: list[str] | None) -> Trace:
+    """The trace with the sources that ``--source`` states."""
+    from riskjudge.data.source import ScoreSource
+
+    facts: dict[str, dict[str, Any]] = {}
+    for text in stated or ():
+        mode, colon, fact = text.partition(":")
+        key, equals, value = fact.partition("=")
+        if not (colon and equals and key):
+            raise InputError(f"--source takes MODE:KEY=VALUE, got {text!r}")
+        known = table.sources[table.mode_index(mode)]
+        if known is not None:
+            raise InputError(f"--source {text!r}: the trace says itself what made {mode}: {known}")
+        try:
+            read = json.loads(value)
+        except ValueError:
+            read = value
+        facts.setdefault(mode, {})[key] = read if isinstance(read, int | float | bool) else value
+    return table.with_sources({mode: ScoreSource(given) for mode, given in facts.items()})
 
 
 def procedure_from(name: str | None, settings: Sequence[str] | None) -> str | Procedure | None:

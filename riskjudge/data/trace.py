@@ -263,7 +263,8 @@ class Trace:
         frame : DataFrame
             One row an item.
         modes : sequence of ModeColumns, optional
-            By default ``v1, u1, v2, u2, …`` as far as they go, with ``why1, why2, …`` taken up
+            By default ``v1, u1, v2, u2, …`` as far as they go, named by their sources (the fact
+            ``mode``, or the prompt) or else mode1, mode2, …, with ``why1, why2, …`` taken up
             where they exist.
         item_id, label, group : str
             Column names; `label` may be missing altogether. A column called ``group`` is taken as
@@ -303,6 +304,9 @@ class Trace:
         used = {item_id, label, group}
         for mode in given:
             used |= {mode.verdict, mode.uncertainty, mode.why, mode.source}
+        sources = tuple(None if m.source is None else check.source(m.source) for m in given)
+        if modes is None:
+            given = _named_by_source(given, sources)
         return cls(
             ids,
             tuple(given),
@@ -314,7 +318,7 @@ class Trace:
             frame[sorted((c for c in frame.columns if c not in used), key=str)].reset_index(
                 drop=True
             ),
-            tuple(None if mode.source is None else check.source(mode.source) for mode in given),
+            sources,
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -383,6 +387,20 @@ def _refuse_halves(columns: Sequence[str], modes: int, source: str) -> None:
                 "beside it; add what is missing, rename it, or name the modes: "
                 "--mode name=verdict,uncertainty"
             )
+
+
+def _named_by_source(
+    given: list[ModeColumns], sources: Sequence[ScoreSource | None]
+) -> list[ModeColumns]:
+    """Modes that nobody named, by what their sources call them: the fact `mode`, or the prompt."""
+    names = []
+    for mode, source in zip(given, sources, strict=True):
+        facts: Mapping[str, object] = {} if source is None else source
+        said = facts.get("mode") or facts.get("prompt") or mode.name
+        names.append(str(said).partition("@")[0])
+    if len(set(names)) < len(names):
+        return given
+    return [replace(mode, name=name) for mode, name in zip(given, names, strict=True)]
 
 
 class _TraceColumns(Columns):

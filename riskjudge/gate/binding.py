@@ -14,7 +14,8 @@ def mismatches(
 ) -> tuple[str, ...]:
     """Where scores were made in different ways, in words; nothing where they agree.
 
-    A source that is known and one that is not differ; two that are not known do not.
+    Where nothing recorded what a mode was fitted on, there is nothing to compare (the certificate
+    says that it rests on this); a source that was recorded and one that is not known differ.
 
     Parameters
     ----------
@@ -28,15 +29,13 @@ def mismatches(
     >>> small, large = (ScoreSource({"model": name}) for name in ("small", "large"))
     >>> mismatches(("plain",), (small,), (large,), "the gate", "these items")
     ("plain: model: 'small' in the gate, 'large' in these items",)
-    >>> mismatches(("plain",), (None,), (None,), "the gate", "these items")
+    >>> mismatches(("plain",), (None,), (large,), "the gate", "these items")
     ()
     """
     found = []
     for mode, one, other in zip(modes, fitted, seen, strict=True):
         if one is not None:
             found += [f"{mode}: {text}" for text in one.differences(other, here, there)]
-        elif other is not None:
-            found += [f"{mode}: {text}" for text in other.differences(one, there, here)]
     return tuple(found)
 
 
