@@ -74,6 +74,12 @@ def run(
     if any(way.kind == "llm" for way in ways):
         raise InputError("run asks no evaluator; label with exact, f1 or column")
     fitted = load_gate(gate)
+    if fitted.fitted and None in fitted.sources_:
+        typer.echo(
+            "note: the gate does not record what made the scores it was fitted on, so nothing can be "
+            "compared: that this run makes them in the same way is up to you",
+            err=True,
+        )
     asked = read_asked(items, form, systems, candidates, limit, ways)
     path = ledger or beside(output, "ledger.jsonl")
     with ExitStack() as stack:
