@@ -177,7 +177,7 @@ def calibrate(
                 "--alpha-pass and --alpha-fail": alpha_pass or alpha_fail,
             }
         )
-        unfitted = fusing.fused_gate(
+        to_fit = fusing.fused_gate(
             table,
             alpha=alpha,
             delta=delta,
@@ -192,7 +192,7 @@ def calibrate(
             seed=seed,
         )
         elsewhere = fusing.training_rows(train, table, item_id, label, group)
-        fused = fusing.calibrated(unfitted, table, more, fusion, elsewhere)
+        fused = fusing.calibrated(to_fit, table, more, fusion, elsewhere)
         if registry is None and output is not None and (output.is_file() or not output.exists()):
             registry = output.parent / FILE_NAME
         if registry is not None and not no_registry:

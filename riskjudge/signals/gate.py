@@ -219,12 +219,19 @@ class FusedGate:
             )
         return float(share)
 
-    def decide(self, trace: Trace) -> Outcomes:
-        """Accept, abstain or fail, item by item."""
+    def decide(self, trace: Trace, *, on_mismatch: str = "refuse") -> Outcomes:
+        """Accept, abstain or fail, item by item.
+
+        Parameters
+        ----------
+        trace : Trace
+        on_mismatch : {"refuse", "uncertify"}
+            See :meth:`riskjudge.Router.decide`.
+        """
         self._check_fitted()
         plain = trace.select(self.fusion_.modes)
         fused = fused_trace(self.fusion_, plain, _source_of(self.fusion_))
-        outcomes = self.router_.decide(fused)
+        outcomes = self.router_.decide(fused, on_mismatch=on_mismatch)
         if not trace.labelled.any():
             return outcomes
         # Rows that taught the fusion are no test of it either.
