@@ -84,6 +84,56 @@ def adaptive(
     )
 
 
+def counts(runs: int, quick: bool) -> Iterator[dict[str, object]]:
+    """The default and labels alone, simulated as counts: as many runs as a sharp answer takes.
+
+    Without uncertainties the rows of a sample matter only as counts of verdicts and labels, and the
+    limits are computed for all runs at once by the function that the package uses.
+    """
+    from riskjudge.proportion import clopper_pearson
+    from riskjudge.rates.cells import FEWEST
+    from riskjudge.rates.stratified import limits
+
+    judges = {**JUDGES, "lenient": (0.97, 0.6), "perfect": (1.0, 1.0)}
+    rates = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98)
+    for place, (n, judge, rate) in enumerate(itertools.product(LABELS, judges, rates)):
+        if quick and place % 9:
+            continue
+        rng = np.random.default_rng([20261204, place])
+        tpr, tnr = judges[judge]
+        passed = rate * tpr + (1 - rate) * (1 - tnr)
+        chance = np.array([1 - passed, passed])
+        right = np.array([rate * (1 - tpr), rate * tpr]) / np.maximum(chance, 1e-300)
+        for times in (ROWS_A_LABEL, 50):
+            labels = rng.multinomial(n, chance, size=runs)
+            rows = labels + rng.multinomial((times - 1) * n, chance, size=runs)
+            passes = rng.binomial(labels, np.minimum(right, 1.0)).astype(float)
+            share, size = rows / rows.sum(axis=1, keepdims=True), labels.astype(float)
+            joined = size.min(axis=1) < FEWEST
+            total = passes.sum(axis=1)
+            passes[joined, 0], size[joined, 0], share[joined, 0] = total[joined], n, 1.0
+            passes[joined, 1], size[joined, 1], share[joined, 1] = 0.0, 1.0, 0.0
+            low, high = limits(share, passes / size, size, float(times * n), 0.95)
+            least, most = clopper_pearson(total / n, float(n), 0.95)
+            for name, (down, up) in {"stratified": (low, high), "classical": (least, most)}.items():
+                yield {
+                    "labels": n,
+                    "rows": times * n,
+                    "judge": judge,
+                    "rate": rate,
+                    "estimator": name,
+                    "runs": runs,
+                    "coverage": round(float(np.mean((down <= rate) & (rate <= up))), 5),
+                    "width": round(float(np.mean(up - down)), 5),
+                    "width_to_labels_alone": round(
+                        float(np.mean(up - down) / np.mean(most - least)), 4
+                    ),
+                    "labels_saved": round(
+                        float(np.mean(most - least) / np.mean(up - down)) ** 2, 3
+                    ),
+                }
+
+
 Make = Callable[[np.random.Generator, int, float, tuple[float, float]], RateSample]
 
 
@@ -165,6 +215,7 @@ def rankings(runs: int, quick: bool) -> Iterator[dict[str, object]]:
 
 
 PARTS: dict[str, Callable[[int, bool], Iterator[dict[str, object]]]] = {
+    "counts": lambda runs, quick: counts(10 * runs, quick),
     "coverage": lambda runs, quick: cells(simple, runs, quick),
     "groups": lambda runs, quick: cells(grouped, runs, quick),
     "draws": lambda runs, quick: cells(adaptive, runs, quick),

@@ -72,18 +72,34 @@ class Strata:
 
     def interval(self, confidence: float) -> tuple[float | None, float, float]:
         """Estimate and limits; cells of which nothing is known count 0 below and 1 above."""
-        z = normal_quantile(confidence)
         known = ~np.isnan(self.rate)
-        low, high = clopper_pearson(self.rate[known], self.labels[known], confidence)
-        ends = []
-        for filled, limit, sign in ((0.0, low, -1.0), (1.0, high, 1.0)):
-            rate = np.where(known, self.rate, filled)
-            value = float(self.share @ rate)
-            between = max(float(self.share @ rate**2) - value**2, 0.0) / self.rows
-            within = float(np.sum((self.share[known] * (limit - self.rate[known])) ** 2))
-            ends.append(value + sign * float(np.sqrt(within + z * z * between)))
+        low, high = limits(self.share, self.rate, self.labels, self.rows, confidence)
         estimate = float(self.share @ self.rate) if known.all() else None
-        return estimate, max(ends[0], 0.0), min(ends[1], 1.0)
+        return estimate, float(low), float(high)
+
+
+def limits(
+    share: FloatArray, rate: FloatArray, labels: FloatArray, rows: float, confidence: float
+) -> tuple[FloatArray, FloatArray]:
+    """Both limits; cells along the last axis, any number of samples along the others.
+
+    Examples
+    --------
+    >>> low, high = limits(np.array([1.0]), np.array([0.0]), np.array([10.0]), 1e9, 0.95)
+    >>> float(low), round(float(high), 4)
+    (0.0, 0.3085)
+    """
+    z = normal_quantile(confidence)
+    known = ~np.isnan(rate)
+    least, most = clopper_pearson(np.where(known, rate, 0.5), labels, confidence)
+    ends = []
+    for filled, limit, sign in ((0.0, least, -1.0), (1.0, most, 1.0)):
+        p = np.where(known, rate, filled)
+        value = np.sum(share * p, axis=-1)
+        between = np.maximum(np.sum(share * p**2, axis=-1) - value**2, 0.0) / rows
+        within = np.sum(np.where(known, share * (limit - p), 0.0) ** 2, axis=-1)
+        ends.append(value + sign * np.sqrt(within + z * z * between))
+    return np.maximum(ends[0], 0.0), np.minimum(ends[1], 1.0)
 
 
 def strata_of(sample: RateSample, cells: Cells, confidence: float) -> Strata:
