@@ -13,6 +13,7 @@ from riskjudge.cli import main
 from riskjudge.data.trace import ModeColumns, Trace
 from riskjudge.errors import InputError
 from riskjudge.gate import Router
+from riskjudge.gate.grouped import GroupedGate
 from riskjudge.gate.sql import DIALECTS, sql_case, sql_guard
 from riskjudge.gate.sql_check import ENGINES, check_sql
 
@@ -47,7 +48,7 @@ def fitted(columns=PLAIN, frame=None, **settings):
 
 def checked(gate, frame, dialect):
     decided = gate.decide(Trace.from_frame(frame, modes=gate.columns_))
-    return check_sql(gate.columns_, gate.thresholds_, frame, decided, dialect)
+    return check_sql(gate, frame, decided, dialect)
 
 
 def in_sqlite(expression, frame):
@@ -107,7 +108,7 @@ def test_names_are_never_in_quotes_that_may_make_texts(dialect):
     # Within texts and names a double quote is one of their own.
     columns = [ModeColumns("plain", "verdict", "entropy", "why")]
     assert '"' not in sql_case(columns, np.array([0.2]), "verdict", dialect)
-    assert '"' not in sql_guard(columns, np.array([0.2]), "items", 0.5, dialect)
+    assert '"' not in sql_guard("NULL", columns, "items", 0.5, dialect)
 
 
 def test_columns_of_text_accept_nothing_in_sqlite():
@@ -144,8 +145,10 @@ def test_a_mode_without_a_threshold_and_an_empty_region():
     assert sql_case(PLAIN, np.full((2, 2), -np.inf), dialect="sqlite") == "NULL"
 
 
-def guarded(rule_columns, thresholds, frame, dialect):
-    query = sql_guard(rule_columns, thresholds, "items", 0.5, dialect)
+def guarded(columns, thresholds, frame, dialect):
+    rule = sql_case(columns, thresholds, dialect=dialect)
+    asked = () if thresholds is None else columns
+    query = sql_guard(rule, asked, "items", 0.5, dialect)
     if dialect == "sqlite":
         with sqlite3.connect(":memory:") as database:
             frame.to_sql("items", database, index=False)
@@ -224,12 +227,52 @@ def test_the_command_checks_a_file(tmp_path, capsys, ending):
 
 
 def test_a_check_that_says_no(tmp_path, capsys):
-    """Verdicts written as words: the gate reads them, the engine cannot."""
+    """A gate fitted where no reasons were recorded; now the table has some."""
     gate = fitted(procedure=FixedSequence(path=[(0.3, 0.5)]))
     gate.save(tmp_path / "gate.json")
-    frame = table(seed=3)
-    frame["v1"] = frame["v1"].map({0: "false", 1: "true"})
-    frame.to_json(tmp_path / "new.jsonl", orient="records", lines=True)
-    code, out, _ = run(capsys, "sql", tmp_path / "gate.json", "--check", tmp_path / "new.jsonl")
+    frame = table(seed=3).assign(why1="no_confidence")
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    code, out, _ = run(capsys, "sql", tmp_path / "gate.json", "--check", tmp_path / "new.csv")
     assert code == 1
-    assert "decided differently" in out
+    assert "are decided differently by sqlite3, the first of them q" in out
+
+
+def test_verdicts_in_words_are_not_decided_alike():
+    """The gate reads them; where a cast would make 0 of both, the rule accepts neither."""
+    words = table(seed=3)
+    words["v1"] = words["v1"].map({0: "false", 1: "true"})
+    gate = fitted(procedure=FixedSequence(path=[(0.3, 0.5)]))
+    assert checked(gate, words, "sqlite").differing
+    assert "small" not in in_sqlite(gate.to_sql(dialect="sqlite"), words)
+
+
+@pytest.mark.parametrize("dialect", sorted(ENGINES))
+def test_a_gate_for_each_group_in_sql(tmp_path, capsys, dialect):
+    topics = np.array(["it's a", "b \\ c", "rare"], dtype=object)
+    frame = table(n=2000).assign(
+        topic=topics[np.random.default_rng(0).choice(3, 2000, p=[0.5, 0.45, 0.05])]
+    )
+    gate = GroupedGate(Router(alpha=0.2), by="topic", min_n=400).fit(
+        Trace.from_frame(frame, modes=PLAIN)
+    )
+    assert len(gate.gates_) == 2
+    assert gate.rest_ is not None
+    result = checked(gate, frame, dialect)
+    assert (result.problem, result.differing) == (None, ())
+    assert result.accepted > 300
+    gate.save(tmp_path / "gate.json")
+    code, _, _ = run(
+        capsys, "sql", tmp_path / "gate.json", "--guard", "items", "--dialect", dialect
+    )
+    assert code == 0
+    with pytest.raises((sqlite3.OperationalError, duckdb.Error)):
+        (in_sqlite if ENGINES[dialect] == "sqlite3" else in_duckdb)(
+            gate.to_sql(dialect="sqlite" if ENGINES[dialect] == "sqlite3" else dialect),
+            frame.drop(columns="topic"),
+        )
+
+
+def in_duckdb(expression, frame):
+    with duckdb.connect() as database:
+        database.register("items", frame)
+        return database.execute(f"SELECT {expression} FROM items").fetchall()

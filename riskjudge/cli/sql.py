@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from riskjudge.cli import options
+
+if TYPE_CHECKING:
+    from riskjudge.gate import Router
+    from riskjudge.gate.grouped import GroupedGate
 
 
 def register(app: typer.Typer) -> None:
@@ -48,7 +52,6 @@ def sql(
     """
     from riskjudge.errors import InputError
     from riskjudge.gate import load_gate
-    from riskjudge.gate.sql import sql_guard
 
     if guard is not None and check is not None:
         raise InputError("--guard prints a query and --check runs the rule: ask for one of them")
@@ -57,10 +60,22 @@ def sql(
     if check is not None:
         _check(gate, check, dialect, item_id, as_json)
     elif guard is not None:
-        share = fitted.certificate_.coverage
-        typer.echo(sql_guard(fitted.columns_, fitted.thresholds_, guard, share, dialect))
+        typer.echo(_guard(fitted, guard, dialect))
     else:
         typer.echo(expression)
+
+
+def _guard(gate: Router | GroupedGate, table: str, dialect: str) -> str:
+    """The query that checks a table, about every mode that some group asks."""
+    from riskjudge.gate.grouped import GroupedGate
+    from riskjudge.gate.sql import sql_guard
+
+    parts = list(gate.all_gates.values()) if isinstance(gate, GroupedGate) else [gate]
+    used = [any(part.rule_.used[k] for part in parts) for k in range(len(gate.columns_))]
+    columns = [mode for mode, asked in zip(gate.columns_, used, strict=True) if asked]
+    tested = sum(part.certificate_.n for part in parts)
+    share = sum(part.certificate_.accepted for part in parts) / tested if tested else None
+    return sql_guard(gate.to_sql("mode", dialect), columns, table, share, dialect)
 
 
 def _check(gate: Path, path: Path, dialect: str, item_id: str, as_json: bool) -> None:
@@ -74,7 +89,7 @@ def _check(gate: Path, path: Path, dialect: str, item_id: str, as_json: bool) ->
     decided = fitted.decide(
         Trace.from_frame(frame, modes=fitted.columns_, item_id=item_id, source=str(path))
     )
-    result = check_sql(fitted.columns_, fitted.thresholds_, frame, decided, dialect)
+    result = check_sql(fitted, frame, decided, dialect)
     if as_json:
         options.print_json(result.to_dict())
     elif result.problem is not None:

@@ -18,6 +18,7 @@ from riskjudge.errors import InputError
 from riskjudge.gate.document import GROUPED, sealed, write_document
 from riskjudge.gate.outcomes import Outcomes, stack_outcomes
 from riskjudge.gate.router import Prepared, Router
+from riskjudge.gate.sql import dialect_named
 
 REST = "(rest)"
 
@@ -186,14 +187,15 @@ class GroupedGate:
 
     def to_sql(self, value: str = "mode", dialect: str = "ansi") -> str:
         """The rule of each group in one CASE expression over the trace's columns."""
-        column = '"' + self.by.replace('"', '""') + '"'
+        written = dialect_named(dialect)
+        group = f"CAST({written.column(self.by)} AS {written.text})"
+        rest = "NULL" if self.rest_ is None else f"({self.rest_.to_sql(value, dialect)})"
+        if not self.gates_:
+            return rest
         lines = ["CASE"]
         for name, gate in self.gates_.items():
-            text = name.replace("'", "''")
-            lines.append(
-                f"  WHEN CAST({column} AS VARCHAR) = '{text}' THEN ({gate.to_sql(value, dialect)})"
-            )
-        rest = "NULL" if self.rest_ is None else f"({self.rest_.to_sql(value, dialect)})"
+            rule = gate.to_sql(value, dialect)
+            lines.append(f"  WHEN {group} = {written.literal(name)} THEN ({rule})")
         return "\n".join([*lines, f"  ELSE {rest}", "END"])
 
     @property

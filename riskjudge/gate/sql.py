@@ -153,33 +153,37 @@ def sql_case(
 
 
 def sql_guard(
+    rule: str,
     columns: Sequence[ModeColumns],
-    thresholds: FloatArray | None,
     table: str,
     expected: float | None,
     dialect: str = "ansi",
 ) -> str:
-    """A query that says whether a table is fit for the rule: one row, with a reason in ``answer``.
+    """A query that says whether a table is fit for a rule: one row, with a reason in ``answer``.
 
     Parameters
     ----------
-    columns, thresholds, dialect
-        As in :func:`sql_case`.
+    rule : str
+        What :func:`sql_case` or ``gate.to_sql()`` wrote.
+    columns : sequence of ModeColumns
+        The modes that the rule asks.
     table : str
         Name of the table, as it is written in the engine.
     expected : float or None
         Accepted share of the items calibrated on, for comparison.
+    dialect : str
+        That of the rule.
 
     Returns
     -------
     str
-        The query. Its row holds ``items``; for the k-th mode with a threshold ``verdicts_k`` (cells
-        that are no verdict, though they are not empty, are not among them), ``strange_verdicts_k``
-        and ``scores_k``; ``accepted``, and ``expected_share``.
+        The query. Its row holds ``items``; for the k-th mode ``verdicts_k`` (cells that are 0 or 1),
+        ``strange_verdicts_k`` (cells that are neither, nor empty) and ``scores_k``; ``accepted``, and
+        ``expected_share``.
     """
     written = dialect_named(dialect)
     told, strange, empty = ["COUNT(*) AS items"], [], []
-    for k, (mode, _) in enumerate(_used(columns, thresholds), start=1):
+    for k, mode in enumerate(columns, start=1):
         verdict, score = written.column(mode.verdict), written.column(mode.uncertainty)
         good = _is_verdict(verdict, "0, 1", written)
         number = f"{written.is_number(score)}{score} BETWEEN {_LEAST!r} AND {-_LEAST!r}"
@@ -192,8 +196,8 @@ def sql_guard(
         told += [f"{total} AS {name}" for name, total in sums.items()]
         strange.append(f"{sums[f'strange_verdicts_{k}']} > 0")
         empty += [f"{sums[name]} = 0" for name in (f"verdicts_{k}", f"scores_{k}")]
-    rule = sql_case(columns, thresholds, "mode", dialect).replace("\n", "\n  ")
-    told.append(f"{_count(f'{rule} IS NOT NULL')} AS accepted")
+    inside = rule.replace("\n", "\n  ")
+    told.append(f"{_count(f'{inside} IS NOT NULL')} AS accepted")
     told.append(f"{'NULL' if expected is None else repr(float(expected))} AS expected_share")
     cases = [
         ("COUNT(*) = 0", "the table is empty"),

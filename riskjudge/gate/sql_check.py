@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from riskjudge._typing import FloatArray
-from riskjudge.data.trace import ModeColumns
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.gate.outcomes import Outcomes
-from riskjudge.gate.sql import DIALECTS, dialect_named, sql_case
+from riskjudge.gate.sql import DIALECTS, dialect_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,23 +60,27 @@ class SqlCheck:
         }
 
 
+class Rule(Protocol):
+    """What writes itself as SQL: a fitted gate."""
+
+    def to_sql(self, value: str = "mode", dialect: str = "ansi") -> str:
+        """The accepting mode, or its verdict, as an expression."""
+
+
 def check_sql(
-    columns: Sequence[ModeColumns],
-    thresholds: FloatArray | None,
-    frame: pd.DataFrame,
-    decided: Outcomes,
-    dialect: str = "ansi",
+    gate: Rule, frame: pd.DataFrame, decided: Outcomes, dialect: str = "ansi"
 ) -> SqlCheck:
     """Run a rule in SQL over a table and compare with what was decided.
 
     Parameters
     ----------
-    columns, thresholds, dialect
-        As in :func:`.sql_case`.
+    gate : fitted gate
     frame : DataFrame
         The table as the engine holds it, one row an item, in the order of `decided`.
     decided : Outcomes
-        What the rule says about these rows.
+        What the gate says about these rows.
+    dialect : str
+        One of :data:`ENGINES`.
 
     Raises
     ------
@@ -95,7 +97,7 @@ def check_sql(
     >>> rows = pd.DataFrame({"item_id": range(200), "label": [1] * 160 + [0] * 40,
     ...                      "v1": 1, "u1": np.linspace(0, 0.6, 200)})
     >>> gate = SelectiveGate(alpha=0.2, procedure="pointwise").fit(trace := Trace.from_frame(rows))
-    >>> check = check_sql(gate.columns_, gate.thresholds_, rows, gate.decide(trace))
+    >>> check = check_sql(gate, rows, gate.decide(trace))
     >>> check.agrees, check.items, check.accepted
     (True, 200, 188)
     """
@@ -106,7 +108,7 @@ def check_sql(
             "itself, --guard TABLE gives a query that checks the table"
         )
     engine = ENGINES[dialect]
-    modes, verdicts = (sql_case(columns, thresholds, v, dialect) for v in ("mode", "verdict"))
+    modes, verdicts = (gate.to_sql(v, dialect) for v in ("mode", "verdict"))
     query = f"SELECT {modes} AS accepted_by, {verdicts} AS verdict FROM {_TABLE}"
     run = _run_sqlite if engine == "sqlite3" else _run_duckdb
     accepted = int(decided.accepted.sum())
