@@ -147,6 +147,9 @@ def _plain(arguments: list[str]) -> Callable[[SignalView], ObjectArray]:
 
 def _number_column(arguments: list[str]) -> Callable[[SignalView], FloatArray]:
     def measure(view: SignalView) -> FloatArray:
+        plain = view.numeric(arguments[0])
+        if plain is not None:
+            return plain
         values = view.column(arguments[0])
         numbers = [np.nan if value is None else _number(value) for value in values]
         if None in numbers:

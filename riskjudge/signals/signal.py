@@ -90,6 +90,15 @@ class SignalView:
         InputError
             If there is no such column, or it holds references.
         """
+        self.column_named(name)
+        import pandas as pd
+
+        values: ObjectArray = self._extra[name].to_numpy(dtype=object, copy=True)
+        values[pd.isna(values)] = None
+        return values
+
+    def column_named(self, name: str) -> None:
+        """Refuse a column that is not there, or that holds references."""
         if name.lower() in REFERENCES:
             raise InputError(
                 f"the column {name!r} holds what is right: a signal is free of references, for it "
@@ -100,11 +109,16 @@ class SignalView:
                 f"a signal needs the column {name!r}; there are "
                 f"{', '.join(self.columns) or 'no further columns'}"
             )
-        import pandas as pd
 
-        values: ObjectArray = self._extra[name].to_numpy(dtype=object, copy=True)
-        values[pd.isna(values)] = None
-        return values
+    def numeric(self, name: str) -> FloatArray | None:
+        """The values of a column that holds numbers only, NaN where there is none; else None."""
+        from pandas.api.types import is_numeric_dtype
+
+        self.column_named(name)
+        values = self._extra[name]
+        if not is_numeric_dtype(values):
+            return None
+        return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
 
     def mode_index(self, mode: str) -> int:
         """Position of a mode."""
@@ -169,7 +183,9 @@ class Signal:
         InputError
             If the measure gives another number of values, or values that are no finite numbers.
         """
-        found = np.asarray(self.measure(SignalView(trace)), dtype=object)
+        measured = np.asarray(self.measure(SignalView(trace)))
+        plain = measured.dtype.kind in "fiub" and self.family is not Family.CATEGORY
+        found = measured.astype(np.float64 if plain else object)
         if found.shape != (len(trace),):
             raise InputError(
                 f"signal {self.name}: {len(trace)} items need {len(trace)} values, got an array of "
