@@ -173,6 +173,10 @@ def max_errors(n: int, alpha: float, delta: float) -> IntArray:
     ----------
     n : int
         Largest accepted count.
+    alpha : float
+        Risk level.
+    delta : float
+        Significance.
 
     Returns
     -------

@@ -59,6 +59,14 @@ def run_demo(
         Made if it is not there; files of the same names are replaced.
     say : callable
         Told of each step.
+    alpha : float
+        Risk level.
+    delta : float
+        Significance.
+    splits : int
+        Random splits.
+    seed : int
+        Seeds whatever is drawn at random.
     """
     import matplotlib as mpl
     import matplotlib.pyplot as pyplot

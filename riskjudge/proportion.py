@@ -97,6 +97,8 @@ def share_of(
         One over the probability with which a row was drawn, up to a factor.
     group : ndarray of int, shape (n,), optional
         Rows of one group depend on one another.
+    confidence : float
+        Of the interval.
 
     Examples
     --------

@@ -225,6 +225,12 @@ def disagreement(
     ----------
     weights : ndarray of float, shape (B, P)
         How often each pattern of `ratings` occurs in each of B replicates.
+    coefficient : Coefficient
+        Name of the coefficient.
+    ratings : Ratings
+        What the raters said.
+    level : Level
+        Significance at which it is tested.
     """
     return _DISAGREEMENT[coefficient](ratings, weights, level)
 

@@ -61,6 +61,18 @@ def estimate(
         Measure this rater against the others; by default all are one pool.
     groups : ndarray of int, shape (N,), optional
         Group of each labelled unit, numbered from 0. Without it, units are independent.
+    coefficients : Sequence[Coefficient]
+        Names of the coefficients.
+    ratings : Ratings
+        What the raters said.
+    level : Level
+        Significance at which it is tested.
+    confidence : float
+        Of the interval.
+    replicates : int
+        Simulated repetitions.
+    rng : np.random.Generator
+        Source of randomness.
 
     Notes
     -----

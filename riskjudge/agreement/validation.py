@@ -138,7 +138,7 @@ def rater_agreement(
     ----------
     table : DataFrame or array_like, shape (units, raters)
         Labels; None or NaN where a rater gave none. A DataFrame's index holds the ids.
-    level, categories, groups, min_n, confidence, replicates, seed
+    level, categories, groups, min_n, confidence, replicates, seed : object
         As for `validate_judge`.
 
     Examples

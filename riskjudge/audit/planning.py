@@ -91,6 +91,14 @@ def simulate_power(
         The default procedure by default.
     pool : int
         Unlabelled items beside the labelled ones.
+    alpha : float
+        Risk level.
+    delta : float
+        Significance.
+    replicates : int
+        Simulated repetitions.
+    seed : int
+        Seeds whatever is drawn at random.
 
     Examples
     --------

@@ -106,10 +106,12 @@ def promises_kept(cells: Sequence[Cell]) -> bool:
 
 
 def full_name(cell: Cell) -> str:
+    """How a cell is called in tables: its setting and procedure."""
     return f"{cell.procedure}, by verdict" if cell.by_verdict else cell.procedure
 
 
 def setting_name(cell: Cell) -> str:
+    """How a setting is called in tables."""
     return f"{cell.world}, n = {cell.n}, alpha = {cell.alpha:g}"
 
 

@@ -249,6 +249,12 @@ def look_that_would_do(
         Of the rule at which testing stopped.
     share : float
         Share of a look's delta at which the rule is tested.
+    schedule : Schedule
+        The schedule of looks.
+    alpha : float
+        Risk level.
+    delta : float
+        Significance.
 
     Returns
     -------

@@ -109,6 +109,16 @@ def drop_hopeless(
     ----------
     columns : int
         Columns of the first mode.
+    path : FloatArray
+        The file.
+    pool : FloatArray
+        Unlabelled scores.
+    n : int
+        Items that will be tested.
+    target : Target
+        Risk level and significance.
+    level : float
+        Significance at which it is tested.
     """
     if len(path) == 0 or len(pool) == 0:
         return path

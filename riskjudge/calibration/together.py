@@ -46,6 +46,8 @@ def certify_together(
         Labelled items of each group, over the same modes.
     target : Target
         `delta` is that of all groups together.
+    seed : int
+        Seeds whatever is drawn at random.
 
     Examples
     --------

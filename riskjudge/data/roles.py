@@ -20,13 +20,13 @@ def check_roles(
 
     Parameters
     ----------
-    columns
+    columns : Iterable[object]
         All columns of the table.
-    modes
+    modes : Sequence[tuple[str, str, str]]
         Name, verdict column and uncertainty column of each mode.
-    item_id, label, group
+    item_id, label, group : str or str, optional
         The other columns with a role.
-    source
+    source : str
         How messages call the table.
 
     Raises

@@ -172,7 +172,7 @@ class SplitProtocol:
 
     Attributes
     ----------
-    trace, gate, alphas, calibration_share, seed
+    trace, gate, alphas, calibration_share, seed : object
         See :func:`sweep`.
     pool : bool
         Whether the test items' scores, and the unlabelled items, serve as the unlabelled pool.

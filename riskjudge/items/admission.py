@@ -85,7 +85,7 @@ def token_f1(
 
     Parameters
     ----------
-    candidate, references, normaliser
+    candidate, references, normaliser : str, Sequence[str], Normaliser
         As for :func:`exact_match`.
 
     Examples
@@ -122,10 +122,10 @@ class Admission:
 
     Parameters
     ----------
-    kind
+    kind : str
         ``exact``, ``f1``, ``squad_exact``, ``squad_f1``, ``llm`` (a model compares with the
         references), or ``column`` (the label that came with the item).
-    threshold
+    threshold : float
         Of ``f1`` and ``squad_f1``: at or above it the candidate is right.
 
     Examples

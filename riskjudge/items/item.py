@@ -51,24 +51,24 @@ class Item:
 
     Parameters
     ----------
-    id
+    id : str
         Names the item; rows, labels and traces are joined on it.
-    prompt
+    prompt : str
         The question or instruction.
-    responses
+    responses : tuple[str, ...]
         One response to grade, or two to compare. A blank one is a missing body.
-    label
+    label : Label, optional
         The gold verdict: a boolean for one response, the winner for two.
-    subset
+    subset : str, optional
         What a reading may be split by.
-    group
+    group : str, optional
         Items of one group depend on one another (several answers to one question, say).
-    references
+    references : tuple[str, ...]
         Gold answers, any of which is right: for admission functions, and for judges that are
         allowed to see them.
-    ledger_abstain_reason
+    ledger_abstain_reason : AbstainReason, optional
         Why an earlier judge declined this item: provenance, not an outcome of this run.
-    extra
+    extra : Mapping[str, Any]
         Whatever else is known of the item (a tier, a year): carried into a trace, shown to nobody.
 
     Examples

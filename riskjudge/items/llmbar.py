@@ -26,9 +26,9 @@ def read_llmbar(folder: str | Path, subsets: Sequence[str] = MAIN_SUBSETS) -> li
 
     Parameters
     ----------
-    folder
+    folder : str | Path
         A checkout of the LLMBar repository, its `Dataset` folder, or that folder's `LLMBar`.
-    subsets
+    subsets : Sequence[str]
         Folders below `Dataset`; by default the main pairs. `CaseStudy/…` and `Processed/…` work.
 
     Raises

@@ -27,14 +27,14 @@ def read_questions(
 
     Parameters
     ----------
-    path
+    path : str | Path
         The file.
-    form
+    form : str, optional
         ``items`` (this project's JSONL), ``nq-open`` or ``evouna``; by default told from the first
         record.
-    systems
+    systems : Sequence[str]
         Of an EVOUNA file, whose answers to take; all by default.
-    candidates
+    candidates : str | Path, optional
         Of an NQ-open file, which holds questions only: a JSON object from question to answer.
 
     Raises

@@ -62,6 +62,8 @@ def random_judge(seed: int, name: str = "random") -> FunctionJudge:
     ----------
     seed : int
         Same seed, same coin for the same presentation.
+    name : str
+        What it is called.
     """
 
     def rule(item: Item) -> Outcome:

@@ -55,9 +55,9 @@ def read_ledger(path: str | Path, on_error: Literal["stop", "skip"] = "stop") ->
 
     Parameters
     ----------
-    path
+    path : str | Path
         The file.
-    on_error
+    on_error : Literal[stop, skip]
         At a damaged line, a row that is turned away or a repeated id: ``"stop"`` raises and names
         the line; ``"skip"`` goes on and lists it in `Ledger.damaged`.
 

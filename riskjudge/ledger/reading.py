@@ -23,25 +23,25 @@ class Reading:
 
     Parameters
     ----------
-    graded
+    graded : int
         Items with a verdict.
-    undecided
+    undecided : int
         The judge answered every time and found no preference.
-    reasons
+    reasons : Mapping[str, int]
         Abstentions by reason. A reason that nothing produced is absent, not zero.
-    errors
+    errors : Mapping[str, int]
         Failures by kind; likewise.
-    skipped_no_body
+    skipped_no_body : int
         Items with nothing to judge.
-    missing_from_ledger
+    missing_from_ledger : int
         Items that were expected and have no row.
-    compared, agreed
+    compared, agreed : int
         Graded items whose label can be compared with the verdict, and those where they agree.
-    calls
+    calls : int
         Judge calls made.
-    need
+    need : int
         The least `compared` at which the agreement counts as evidence.
-    by, segment
+    by, segment : tuple[str, ...] or Segment
         The columns that were split by, and this segment's values in them.
 
     Examples
@@ -158,13 +158,13 @@ def readings(
 
     Parameters
     ----------
-    rows
+    rows : Iterable[Row]
         Rows of one ledger.
-    by
+    by : Sequence[str]
         Columns to split by, from `BY_COLUMNS`. ``("judge", "mode")`` is the census of the arms.
-    need
+    need : int
         The floor on compared items under which a segment is insufficient.
-    expected
+    expected : Mapping[str, str, optional], optional
         Subset by item id, for all items that should have been judged: each judge and mode gets a
         `missing_from_ledger` for every one it has no row of.
 

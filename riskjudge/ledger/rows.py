@@ -33,26 +33,26 @@ class Row:
 
     Parameters
     ----------
-    subject, judge, mode
+    subject, judge, mode : str
         The judged item's id, the judge's name and the form of the question.
-    outcome
+    outcome : Outcome, optional
         The judge's outcome, or None where the item had no body to judge.
-    confidence
+    confidence : float, optional
         In [0, 1], or None where it is missing. A failure carries none.
-    label
+    label : Label, optional
         The gold verdict that came with the item, if any.
-    subset, group
+    subset, group : str, optional
         What a reading may split the items by, and which items depend on one another.
-    seed, order, calls
+    seed, order, calls : int, str, int; the first two optional
         What it takes to ask again: the judge's seed, the order(s) in which a pair was shown
         (``"ab"``, or ``"ab+ba"`` for both) and the number of calls made.
-    seconds, started
+    seconds, started : float, str; each optional
         Wall time of the judgement, and when it began (ISO 8601, UTC).
-    disclosure
+    disclosure : Mapping[str, Any]
         What stands behind the outcome: votes, orders, the score before a cut. JSON values.
-    ledger_abstain_reason
+    ledger_abstain_reason : AbstainReason, optional
         What the judged subject had recorded before this run. Provenance, never the outcome.
-    id
+    id : str
         Names the row; by default ``judge/mode/subject``.
 
     Examples

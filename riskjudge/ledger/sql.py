@@ -28,9 +28,9 @@ def connect(path: str | Path, memory_limit: str = "1GB") -> duckdb.DuckDBPyConne
 
     Parameters
     ----------
-    path
+    path : str | Path
         A file written by :func:`riskjudge.ledger.write_parquet`, or many by a glob pattern.
-    memory_limit
+    memory_limit : str
         What DuckDB may hold in memory; beyond that it spills to a temporary folder.
 
     Raises

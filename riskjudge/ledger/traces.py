@@ -40,12 +40,12 @@ def to_trace(
 
     Parameters
     ----------
-    rows
+    rows : Iterable[Row]
         Rows of one ledger.
-    arms
+    arms : Sequence[str], optional
         The trace's modes in the order in which they are asked, as ``"judge/mode"``; by default
         all, in the order of the rows.
-    uncertainty
+    uncertainty : str | Mapping[str, str]
         The measure for every arm, or one by arm: ``confidence`` (1 minus it), ``variation_ratio`` (of a
         panel), ``preference_entropy`` (of a swap trial, over both orders) or ``cut`` (nearness of
         a score to its cut).

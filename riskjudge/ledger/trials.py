@@ -43,9 +43,9 @@ def read_trials(path: str | Path, strategies: Sequence[str] = ()) -> list[Row]:
 
     Parameters
     ----------
-    path
+    path : str | Path
         The file.
-    strategies
+    strategies : Sequence[str]
         Keep only these; by default all.
 
     Returns

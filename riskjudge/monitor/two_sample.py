@@ -54,6 +54,8 @@ def compare_ordered(
     permutations : int
         The p-value is ``(1 + b) / (1 + permutations)``, where b counts the permuted statistics that
         are at least as large as the observed one.
+    rng : np.random.Generator
+        Source of randomness.
 
     References
     ----------

@@ -42,6 +42,8 @@ def coarse_protocol(
         ``coverage``, ``correct`` or ``coverage_then_cost``.
     test : SyntheticTrace, optional
         The same items to test on, if not the trace itself.
+    delta : float
+        Significance.
 
     Returns
     -------

@@ -43,7 +43,7 @@ class ThresholdPlaneDisplay(Display):
         is accepted.
     chosen : pair of int or None
         Indices of the certified pair.
-    n, alpha, delta, modes
+    n, alpha, delta, modes : int, float, float, tuple[str, str]
         Labelled items; risk level; significance; names of the two modes.
     heading, details : str
 

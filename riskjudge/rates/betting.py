@@ -42,6 +42,10 @@ def finite_sample(sample: RateSample, *, confidence: float = 0.95, seed: int = 0
     ----------
     seed : int
         The order of the bets is drawn at random, from the labelled rows ordered by id.
+    sample : RateSample
+        The labelled items.
+    confidence : float
+        Of the interval.
 
     Examples
     --------

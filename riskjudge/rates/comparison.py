@@ -142,6 +142,8 @@ def rank_systems(
         Rows of each system. Their groups are numbered alike: the same number is the same group.
     seed : int
         Of the simulation of the largest difference.
+    confidence : float
+        Of the interval.
 
     Examples
     --------

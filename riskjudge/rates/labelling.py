@@ -183,6 +183,12 @@ def take_labels(
     drawn : DataFrame
         What :func:`rows_to_label` wrote.
     labels : mapping of str to int
+    system : ObjectArray, optional
+        Column of the system.
+    item_id : str
+        Column of the unique id.
+    label : str
+        Column of the label.
 
     Raises
     ------

@@ -67,6 +67,8 @@ def plan_rate(
         Expected pass rate, and the judge's expected true positive and true negative rates.
     rows : int, optional
         Rows that have a verdict.
+    confidence : float
+        Of the interval.
 
     Raises
     ------

@@ -81,6 +81,10 @@ def rate_systems(
         Name of the column `system` came from.
     pool_judge : bool
         Also correct each system by the judge's error rates over all systems.
+    confidence : float
+        Of the interval.
+    seed : int
+        Seeds whatever is drawn at random.
 
     Examples
     --------

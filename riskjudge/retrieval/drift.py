@@ -30,6 +30,8 @@ class QueryOverlap:
         Jaccard index of the two sets of (rank, URL): only a page that kept its place counts. It
         is 1 exactly where the judge would be shown the same pages in the same order.
 
+    Notes
+    -----
     Both are None (undefined) where neither snapshot has any result.
     """
 

@@ -56,6 +56,10 @@ def record_queries(
         Searches under way at the same time.
     progress : callable
         Called with the number of queries done so far.
+    recorder : Recorder
+        Keeps what was found.
+    k : int
+        Passages a query.
 
     Raises
     ------

@@ -93,6 +93,10 @@ def fusion_from_dict(
     ----------
     signals : sequence of Signal
         Those that no text describes (injected measures), by the names they had.
+    data : Any
+        What was stored.
+    source : str
+        How messages call it.
 
     Raises
     ------

@@ -329,6 +329,8 @@ def load_any_gate(path: str | Path, signals: Sequence[Signal] = ()) -> FusedGate
     ----------
     signals : sequence of Signal
         Signals of a fused gate that were passed as functions.
+    path : str | Path
+        The file.
 
     Raises
     ------

@@ -85,6 +85,10 @@ def fused_trace(fusion: Fusion, trace: Trace, digest: str) -> Trace:
     ----------
     digest : str
         Names the fusion as the source of the new modes.
+    fusion : Fusion
+        The fusion.
+    trace : Trace
+        The items.
     """
     p = fusion.probabilities(trace)
     names = stage_names(fusion)

@@ -33,6 +33,8 @@ def simulate_tests(
     path : ndarray of float, shape (L, K)
     tolerated : ndarray of int, shape (n + 1,)
         Largest error count that passes, for every accepted count out of the n tested items.
+    rng : np.random.Generator
+        Source of randomness.
 
     Returns
     -------

@@ -39,7 +39,7 @@ class FixedSequence(PlannedProcedure):
 
     Parameters
     ----------
-    path, start, start_accepted
+    path, start, start_accepted : sequence of vectors, float, int; each optional
         See above; at most one of them.
     start_coverage : float
         Pool coverage of the first vector.
