@@ -432,3 +432,20 @@ def test_pictures_from_the_command_line(file, tmp_path, kind):
     done = run("plot", kind, file, "--by", "system", "-o", out)
     assert done.exit_code == 0, done.exception
     assert out.stat().st_size > 5000
+
+
+def test_edges_are_said_and_never_made_up():
+    rng = np.random.default_rng(19)
+    verdicts, labels = drawn(rng, 300, 60)
+    one_group = estimate_rates(RateSample.from_arrays(verdicts, labels, group=np.zeros(300)))
+    for name in ("stratified", "rogan_gladen", "finite_sample"):
+        assert one_group.estimates[name].low is None, name
+    assert one_group.estimates["classical"].width == pytest.approx(1.0)
+    alike = estimate_rates(RateSample.from_arrays(verdicts, np.where(labels >= 0, 1, -1)))
+    assert any("mean nothing here" in note for note in alike.notes)
+    assert alike.corrected.low < 0.97
+    nobody = estimate_rates(RateSample.from_arrays(np.full(300, -1), labels))
+    assert nobody.estimates["raw"].estimate is None
+    assert nobody.corrected.estimate == pytest.approx(nobody.estimates["classical"].estimate)
+    single = estimate_rates(RateSample.from_arrays(np.array([1]), np.array([1])))
+    assert single.corrected.low == pytest.approx(0.025)

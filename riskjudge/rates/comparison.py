@@ -34,7 +34,7 @@ from riskjudge._typing import FloatArray
 from riskjudge.proportion import normal_quantile
 from riskjudge.rates.cells import make_cells
 from riskjudge.rates.sample import RateSample
-from riskjudge.rates.stratified import Strata, influence, strata_of
+from riskjudge.rates.stratified import Strata, influence, of_one_group, strata_of
 
 _DRAWS = 20_000
 _MOST_PAIRS = 500
@@ -158,7 +158,7 @@ def rank_systems(
     values: dict[str, float] = {}
     for name in sorted(samples):
         sample = samples[name]
-        if sample.n_labelled == 0:
+        if sample.n_labelled == 0 or of_one_group(sample):
             continue
         cells = make_cells(sample)
         found = strata_of(sample, cells, confidence)

@@ -179,7 +179,13 @@ def _notes(sample: RateSample, corrected: Estimate) -> list[str]:
         notes.append(f"the corrected rate is undefined: {corrected.undefined}")
     elif sample.n_labelled < 30:
         notes.append(
-            f"{sample.n_labelled} labels are few; `riskjudge plan --rate` says how many a width needs"
+            f"labels are few ({sample.n_labelled}); `riskjudge plan --rate` says how many a width needs"
+        )
+    drawn = sample.labels[sample.labelled]
+    if len(drawn) and drawn.min() == drawn.max():
+        notes.append(
+            f"all labels say {'pass' if drawn[0] else 'fail'}: the intervals of PPI and PPI++ are normal "
+            "and mean nothing here; corrected, labels alone and betting hold"
         )
     missing = int(np.count_nonzero(sample.verdicts < 0))
     if missing:
@@ -190,5 +196,9 @@ def _notes(sample: RateSample, corrected: Estimate) -> list[str]:
     if sample.group is not None:
         groups = len(np.unique(sample.group))
         if groups < len(sample):
-            notes.append(f"intervals allow for {groups} groups of dependent rows")
+            few = len(np.unique(sample.group[sample.labelled]))
+            notes.append(
+                f"intervals allow for {groups} groups of dependent rows, {few} of them with labels"
+                + ("; so few tell little of how groups differ" if few < 10 else "")
+            )
     return notes

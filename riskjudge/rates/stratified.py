@@ -151,6 +151,13 @@ def _design_effect(sample: RateSample, cells: Cells, strata: Strata) -> float:
     return max(cluster_square(moved, sample.group) / cluster_square(moved, None), 1.0)
 
 
+def of_one_group(sample: RateSample) -> bool:
+    """Whether all labels are of one group of several rows."""
+    if sample.group is None or len(sample) < 2:
+        return False
+    return len(np.unique(sample.group[sample.labelled])) < 2
+
+
 def post_stratified(
     sample: RateSample, *, confidence: float = 0.95, cells: Cells | None = None
 ) -> Estimate:
@@ -180,6 +187,9 @@ def post_stratified(
     n = sample.n_labelled
     if n == 0:
         return undefined(METHOD, "there are no labels", 0, len(sample), confidence)
+    if of_one_group(sample):
+        one = "all labels are of one group: nothing tells how groups differ"
+        return undefined(METHOD, one, n, len(sample), confidence)
     used = make_cells(sample) if cells is None else cells
     strata = strata_of(sample, used, confidence)
     estimate, low, high = strata.interval(confidence)
