@@ -271,7 +271,7 @@ def test_a_router_measures_each_mode_as_it_was_fitted(tmp_path):
     seen = [row.disclosure for row in judge_items([judge], PAIRS[:50])]
     assert {said["certified"] for said in seen if "certified" in said} == {True}
     with pytest.raises(
-        InputError, match=r"mode1: judge: 'pairwise\(longest\)' in the gate, 'panel"
+        InputError, match=r"pairwise: judge: 'pairwise\(longest\)' in the gate, 'panel"
     ):
         configured(tmp_path, type="router", judges='judges = ["panel", "trial"]')
 

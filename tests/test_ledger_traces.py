@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from riskjudge.cli.trace import register
-from riskjudge.data.trace import ABSENCES, read_trace
+from riskjudge.data.trace import ABSENCES, ModeColumns, Trace, read_trace
 from riskjudge.data.verdict import (
     UNDECIDED,
     AbstainReason,
@@ -22,10 +24,14 @@ from riskjudge.data.verdict import (
     WinnerVerdict,
 )
 from riskjudge.errors import InputError
+from riskjudge.io.tables import write_table
 from riskjudge.items import Item
 from riskjudge.judges import Cut, FunctionJudge, Judgement, PairwiseTrial, Panel, judge_items
-from riskjudge.ledger import Row, write_ledger
+from riskjudge.ledger import Row, read_ledger, read_parquet, write_ledger, write_parquet
 from riskjudge.ledger.traces import to_trace
+
+# A gate's own is another matter: see the test of declined verdicts.
+REASONS = [reason for reason in AbstainReason if reason is not AbstainReason.BELOW_CONFORMAL]
 
 
 def absences(trace, mode=0):
@@ -36,7 +42,7 @@ def test_verdicts_abstentions_and_failures_keep_their_kind():
     outcomes = [
         BooleanVerdict(True),
         BooleanVerdict(False),
-        *map(Abstention, AbstainReason),
+        *map(Abstention, REASONS),
         Failure(FailureKind.BUDGET),
         Undecided(),
     ]
@@ -45,19 +51,19 @@ def test_verdicts_abstentions_and_failures_keep_their_kind():
         for i, outcome in enumerate(outcomes)
     ]
     trace = to_trace([*rows, Row("q9", "j", "m", None)])
-    assert trace.item_id.tolist() == [f"q{i}" for i in range(8)]
-    assert trace.verdicts[:, 0].tolist() == [1, 0, -1, -1, -1, -1, -1, -1]
-    assert trace.labels.tolist() == [1, 0] * 4
+    assert trace.item_id.tolist() == [f"q{i}" for i in range(7)]
+    assert trace.verdicts[:, 0].tolist() == [1, 0, -1, -1, -1, -1, -1]
+    assert trace.labels.tolist() == [1, 0, 1, 0, 1, 0, 1]
     assert trace.scores[:2, 0].tolist() == [0.25, 0.25]
     assert np.isnan(trace.scores[2:]).all()
     assert absences(trace) == [
         None,
         None,
-        *AbstainReason,
+        *REASONS,
         FailureKind.BUDGET,
         UNDECIDED,
     ]
-    assert trace.extra["subset"].tolist() == ["s"] * 8
+    assert trace.extra["subset"].tolist() == ["s"] * 7
     assert trace.group is None
 
 
@@ -187,3 +193,56 @@ def test_one_arm_has_one_source(facts, said):
         to_trace(
             [with_source("q2", **facts), with_source("q1", model="a")][:: 1 if facts == {} else -1]
         )
+
+
+def test_a_verdict_that_a_gate_declined_is_evidence():
+    sure = Row("q1", "j", "m", BooleanVerdict(True), 0.9, disclosure={"gated": "true"})
+    declined = Row(
+        "q2",
+        "j",
+        "m",
+        Abstention(AbstainReason.BELOW_CONFORMAL),
+        0.6,
+        disclosure={"gated": "false", "uncertainty": 0.4},
+    )
+    trace = to_trace([sure, declined])
+    assert trace.verdicts[:, 0].tolist() == [1, 0]
+    assert trace.scores[:, 0] == pytest.approx([0.1, 0.4])
+    never_asked = Row("q3", "j", "m", Abstention(AbstainReason.BELOW_CONFORMAL))
+    with pytest.raises(InputError, match="row 'j/m/q3' was declined by a gate and does not"):
+        to_trace([sure, never_asked])
+
+
+def test_names_of_arms_sources_and_what_items_bring_are_in_every_format(tmp_path):
+    items = [
+        Item("q1", "?", ("x",), label=True, extra={"tier": "NA", "year": 2020}),
+        Item("q2", "?", ("y",), label=False, extra={"tier": "hard", "year": 2021}),
+    ]
+    judges = [
+        FunctionJudge(name, lambda item: Judgement(BooleanVerdict(True), 0.75)) for name in "ab"
+    ]
+    rows = [
+        replace(row, disclosure={**row.disclosure, "source": {"model": row.judge}})
+        for row in judge_items(judges, items)
+    ]
+    write_ledger(tmp_path / "l.jsonl", rows)
+    write_parquet(tmp_path / "l.parquet", rows)
+    expected = to_trace(rows)
+    assert expected.extra["tier"].tolist() == ["NA", "hard"]
+    for ledger in (read_ledger(tmp_path / "l.jsonl").rows, read_parquet(tmp_path / "l.parquet")):
+        trace = to_trace(ledger)
+        for ending in ("csv", "jsonl", "parquet"):
+            write_table(trace.to_frame(), tmp_path / f"t.{ending}")
+            again = read_trace(tmp_path / f"t.{ending}")
+            assert again.modes == tuple(f"{judge.name}/{judge.mode}" for judge in judges)
+            assert [source["model"] for source in again.sources] == ["a", "b"]
+            assert again.fingerprint() == expected.fingerprint()
+            assert again.extra.to_dict("list") == {"tier": ["NA", "hard"], "year": [2020, 2021]}
+
+
+def test_modes_in_other_places_are_refused():
+    trace = to_trace(two_arms())
+    swapped = [replace(trace.columns[1], verdict="v1"), replace(trace.columns[0], verdict="v2")]
+    modes = [ModeColumns(m.name, f"v{k}", f"u{k}") for k, m in enumerate(swapped, start=1)]
+    with pytest.raises(InputError, match="'mode1' says that they are those of 'cheap/m'"):
+        Trace.from_frame(trace.to_frame(), modes=modes)

@@ -27,7 +27,7 @@ ABSENCES: tuple[str, ...] = (*map(str, AbstainReason), UNDECIDED, *map(str, Fail
 FIRST_FAILURE = ABSENCES.index(UNDECIDED) + 1
 
 
-_MODE_COLUMN = re.compile("(v|u|why|source)([1-9][0-9]?)")
+_MODE_COLUMN = re.compile("(v|u|why|source|mode)([1-9][0-9]?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,9 +263,9 @@ class Trace:
         frame : DataFrame
             One row an item.
         modes : sequence of ModeColumns, optional
-            By default ``v1, u1, v2, u2, …`` as far as they go, named by their sources (the fact
-            ``mode``, or the prompt) or else mode1, mode2, …, with ``why1, why2, …`` taken up
-            where they exist.
+            By default ``v1, u1, v2, u2, …`` as far as they go, named by the columns ``mode1, mode2, …``,
+            or by their sources (the fact ``mode``, or the prompt), or else mode1, mode2, …; ``why1,
+            why2, …`` are taken up where they exist.
         item_id, label, group : str
             Column names; `label` may be missing altogether. A column called ``group`` is taken as
             `group` by itself.
@@ -291,6 +291,7 @@ class Trace:
         if group is None and "group" in frame.columns:
             group = "group"
         check = _TraceColumns(frame, source)
+        named = [check.mode_name(mode) for mode in given]
         roles = [(mode.name, mode.verdict, mode.uncertainty) for mode in given]
         check_roles(frame.columns, roles, item_id, label, group, source)
         ids = check.ids(item_id)
@@ -303,10 +304,13 @@ class Trace:
         )
         used = {item_id, label, group}
         for mode in given:
-            used |= {mode.verdict, mode.uncertainty, mode.why, mode.source}
+            used |= {mode.verdict, mode.uncertainty, mode.why, mode.source, _name_column(mode)}
         sources = tuple(None if m.source is None else check.source(m.source) for m in given)
         if modes is None:
             given = _named_by_source(given, sources)
+            given = [replace(m, name=name or m.name) for m, name in zip(given, named, strict=True)]
+        else:
+            _refuse_other_places(given, named, source)
         return cls(
             ids,
             tuple(given),
@@ -326,7 +330,11 @@ class Trace:
         import pandas as pd
 
         data: dict[str, Any] = {"item_id": self.item_id, "label": _nullable(self.labels)}
+        unnamed = [ModeColumns(f"mode{k + 1}", "", "") for k in range(self.n_modes)]
+        told = tuple(mode.name for mode in _named_by_source(unnamed, self.sources)) == self.modes
         for k in range(self.n_modes):
+            if not told:
+                data[f"mode{k + 1}"] = self.modes[k]
             data[f"v{k + 1}"] = _nullable(self.verdicts[:, k])
             data[f"u{k + 1}"] = self.scores[:, k]
             if (self.absence[:, k] >= 0).any():
@@ -352,6 +360,23 @@ def _with_companions(mode: ModeColumns, columns: Collection[str]) -> ModeColumns
         why=there(mode.why, None if ending is None else f"why{ending}"),
         source=there(mode.source, None if ending is None else f"source{ending}"),
     )
+
+
+def _name_column(mode: ModeColumns) -> str:
+    """The column that may say how the mode is called: ``mode1`` beside ``v1``."""
+    return f"mode{mode.verdict[1:]}" if mode.verdict.startswith("v") else ""
+
+
+def _refuse_other_places(
+    given: Sequence[ModeColumns], named: Sequence[str | None], source: str
+) -> None:
+    names = {mode.name for mode in given}
+    for mode, name in zip(given, named, strict=True):
+        if name in names and name != mode.name:
+            raise InputError(
+                f"{source}: {mode.verdict!r} is read as the verdicts of {mode.name!r}, and "
+                f"{_name_column(mode)!r} says that they are those of {name!r}; are the modes swapped?"
+            )
 
 
 def default_modes(columns: Sequence[str], source: str = "the table") -> list[ModeColumns]:
@@ -418,6 +443,18 @@ class _TraceColumns(Columns):
             self._read_reasons(mode.why, verdicts, absence)
         scores[absence >= 0] = np.nan
         return verdicts, scores, absence
+
+    def mode_name(self, mode: ModeColumns) -> str | None:
+        """How the table calls a mode; None where it does not say."""
+        column = _name_column(mode)
+        if column not in self.frame.columns:
+            return None
+        names = set(self.texts(column)) - {None}
+        if len(names) > 1:
+            raise InputError(
+                f"{self.source_name}, {column}: a mode has one name, got {', '.join(map(repr, names))}"
+            )
+        return next(iter(names), None)
 
     def source(self, column: str) -> ScoreSource | None:
         """The one source that a column names; None where it is empty throughout."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from riskjudge.data.source import ScoreSource
-from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.trace import Trace
 from riskjudge.data.verdict import BooleanVerdict, Verdict, Winner
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.items.admission import Admission
@@ -17,7 +18,7 @@ from riskjudge.judges.protocol import Judge
 from riskjudge.judges.run import run_into_ledger
 from riskjudge.judges.source import refuse_other_sources, source_of
 from riskjudge.ledger.rows import Row
-from riskjudge.ledger.traces import to_trace
+from riskjudge.ledger.traces import Cells, arm_cells, rows_by_arm, table_of
 from riskjudge.ledger.writer import LedgerWriter
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 AnyModelJudge = ModelJudge | SelfEvaluatingJudge
 Report = Callable[[int], None]
-_CELLS: Mapping[str, Any] = {"v": "Int64", "u": "float64", "why": "object"}
 
 
 def labelled(items: Iterable[Item], ways: Sequence[Admission]) -> list[Item]:
@@ -155,46 +155,42 @@ def trace_table(
     OperationalError
         If a judge gave verdicts, and not one with a confidence.
     """
-    import pandas as pd
+    return trace_of(rows, judges, items, measure).to_frame()
 
-    by_arm: dict[str, dict[str, Row]] = {arm_of(judge): {} for judge in judges}
-    for row in rows:
-        by_arm.get(f"{row.judge}/{row.mode}", {})[row.subject] = row
+
+def trace_of(
+    rows: Iterable[Row],
+    judges: Sequence[Judge],
+    items: Sequence[Item],
+    measure: str | None = None,
+    modes: Sequence[str] | None = None,
+) -> Trace:
+    """As :func:`trace_table`, as a trace; `modes` renames the modes."""
+    by_arm = rows_by_arm(row for row in rows)
     asked = [item for item in items if item.has_body]
     ids = [item.id for item in asked]
-    data: dict[str, Any] = {
-        "item_id": ids,
-        "label": pd.array([_code(item.label) for item in asked], dtype="Int64"),
-    }
-    for number, judge in enumerate(judges, start=1):
+    cells: dict[str, Cells] = {}
+    sources = []
+    named = [judge.mode for judge in judges]
+    names = named if len(set(named)) == len(named) else [arm_of(judge) for judge in judges]
+    for judge, name in zip(judges, modes or names, strict=True):
         arm, source = arm_of(judge), source_of(judge, measure)
-        found = [by_arm[arm][name] for name in ids if name in by_arm[arm]]
+        found = by_arm.get(arm, {})
         if source["measure"] in ("confidence", "predictive_entropy"):
-            _require_confidence(arm, found)
-        cells = _cells(found, arm, str(source["measure"]))
-        for name, kind in _CELLS.items():
-            if name in cells:
-                data[f"{name}{number}"] = pd.array(list(cells[name].reindex(ids)), dtype=kind)
-            elif name != "why":
-                data[f"{name}{number}"] = pd.Series([None] * len(ids), dtype=kind)
-        data[f"source{number}"] = [str(source)] * len(ids)
+            _require_confidence(arm, [found[name] for name in ids if name in found])
+        cells[name] = arm_cells(arm, found, ids, str(source["measure"]))
+        sources.append(source)
+    columns: dict[str, list[Any]] = {"label": [_code(item.label) for item in asked]}
     if any(item.group is not None for item in asked):
-        data["group"] = [item.group or item.id for item in asked]
+        columns["group"] = [item.group or item.id for item in asked]
     if any(item.subset is not None for item in asked):
-        data["subset"] = [item.subset for item in asked]
+        columns["subset"] = [item.subset for item in asked]
+    # What the trace itself says goes before what an item brings under the same name.
+    taken = re.compile(r"item_id|label|group|(v|u|why|source|mode)[1-9][0-9]?")
     for name in dict.fromkeys(name for item in asked for name in item.extra):
-        # What the trace itself says goes before what an item brings under the same name.
-        data.setdefault(name, [item.extra.get(name) for item in asked])
-    return pd.DataFrame(data)
-
-
-def _cells(rows: Sequence[Row], arm: str, measure: str) -> Mapping[str, pd.Series]:
-    if not rows:
-        return {}
-    # Labels come from the items: stored rows may carry those of an earlier call.
-    frame = to_trace([replace(row, label=None) for row in rows], [arm], measure).to_frame()
-    frame = frame.set_index("item_id")
-    return {name: frame[f"{name}1"] for name in _CELLS if f"{name}1" in frame.columns}
+        if name not in columns and not taken.fullmatch(name):
+            columns[name] = [item.extra.get(name) for item in asked]
+    return table_of(ids, cells, sources, columns)
 
 
 def _require_confidence(arm: str, rows: Sequence[Row]) -> None:
@@ -339,8 +335,8 @@ def run_lazily(
         refuse_other_sources(gate, [source_of(j) for j in judges], on_mismatch=on_mismatch)
     n_items, asked = len(waiting), dict.fromkeys(modes, 0)
 
-    def decide() -> Outcomes:
-        trace = _trace(trace_table(ledger.rows, judges, items), modes)
+    def decide(items: Sequence[Item]) -> Outcomes:
+        trace = trace_of(ledger.rows, judges, items, modes=modes)
         # The option is the gate's; nothing is passed where it says what it does anyway.
         options: dict[str, Any] = {} if on_mismatch == "refuse" else {"on_mismatch": on_mismatch}
         return gate.decide(trace, **options)
@@ -349,12 +345,12 @@ def run_lazily(
         asked[modes[k]] = len(waiting)
         progress = report(modes[k], len(waiting))
         run_into_ledger([judges[k]], waiting, ledger, concurrency=concurrency, report=progress)
-        outcomes = decide()
+        outcomes = decide(waiting)
         accepted = set(outcomes.item_id[outcomes.accepted])
         waiting = [item for item in waiting if item.id not in accepted]
         if not waiting:
             break
-    return LazyRun(decide(), asked, n_items)
+    return LazyRun(decide(items), asked, n_items)
 
 
 def _order(gate: Router | SelectiveGate, n_modes: int) -> list[int]:
@@ -363,13 +359,3 @@ def _order(gate: Router | SelectiveGate, n_modes: int) -> list[int]:
         return [] if gate.unfitted == "abstain" else [0]
     used = gate.rule_.used
     return [k for k in range(n_modes) if used[k]]
-
-
-def _trace(frame: pd.DataFrame, modes: Sequence[str]) -> Trace:
-    columns = [
-        ModeColumns(
-            mode, f"v{n}", f"u{n}", f"why{n}" if f"why{n}" in frame.columns else None, f"source{n}"
-        )
-        for n, mode in enumerate(modes, start=1)
-    ]
-    return Trace.from_frame(frame, modes=columns, source="the judgements")

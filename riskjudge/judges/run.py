@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from queue import SimpleQueue
+from typing import Any
 
 from riskjudge.errors import InputError
 from riskjudge.items.item import Item
@@ -44,13 +45,18 @@ def judge_item(judge: Judge, item: Item, timed: bool = False) -> Row:
         outcome=judgement.outcome,
         confidence=judgement.confidence,
         # The content tells a corrected item from the one that was judged.
-        disclosure={**judgement.disclosure, "content": item.content},
+        disclosure={**judgement.disclosure, "content": item.content, **_brought(item)},
         seed=judgement.seed,
         order=judgement.order,
         calls=judgement.calls,
         seconds=seconds if timed else None,
         started=started.isoformat(timespec="milliseconds") if timed else None,
     )
+
+
+def _brought(item: Item) -> dict[str, Any]:
+    """What the item carries along, so that a trace from the ledger has it, too."""
+    return {"item": dict(item.extra)} if item.extra else {}
 
 
 def judge_items(judges: Iterable[Judge], items: Iterable[Item]) -> Iterator[Row]:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from riskjudge._typing import FloatArray, IntArray
 from riskjudge.data.source import ScoreSource
-from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.trace import ABSENCES, ModeColumns, Trace
 from riskjudge.data.verdict import (
     UNDECIDED,
+    AbstainReason,
     Abstention,
     BooleanVerdict,
     Failure,
+    FailureKind,
     ScoreVerdict,
     Undecided,
     Winner,
     WinnerVerdict,
 )
 from riskjudge.errors import InputError
-from riskjudge.ledger.reading import refuse_duplicates
+from riskjudge.items.item import Label
 from riskjudge.ledger.rows import Row
 from riskjudge.ledger.uncertainty import UNCERTAINTIES, Judged, measure_named
 
@@ -36,7 +42,8 @@ def to_trace(
     leaves no verdict and says why, and so does an undecided answer; an item that an arm has no row
     of, or no body for, is `no_verdict`. Items without a body in every arm are
     left out: nobody was asked. Items of one `group` depend on one another; one without a group is
-    a group of its own. `subset` is carried along.
+    a group of its own. `subset` and what the items brought along are carried along. A verdict that a
+    gate declined is taken as its row discloses it.
 
     Parameters
     ----------
@@ -67,66 +74,147 @@ def to_trace(
     >>> trace.modes, trace.verdicts.tolist(), trace.scores.tolist(), trace.labels.tolist()
     (('longest/pairwise',), [[1], [-1]], [[0.0], [nan]], [1, -1])
     """
-    import pandas as pd
-
-    rows = list(rows)
-    refuse_duplicates(rows)
-    by_arm: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        by_arm.setdefault(f"{row.judge}/{row.mode}", {})[row.subject] = row
+    by_arm = rows_by_arm(rows)
     chosen = list(by_arm) if arms is None else list(arms)
     for arm in chosen:
         if arm not in by_arm:
             raise InputError(f"the ledger has no arm {arm!r}; it has {', '.join(by_arm)}")
-    items = _items([row for arm in chosen for row in by_arm[arm].values()])
-    data: dict[str, Any] = {name: [item[name] for item in items.values()] for name in _ITEM}
-    columns = []
-    for number, arm in enumerate(chosen, start=1):
+    items = _Items(row for arm in chosen for row in by_arm[arm].values())
+    cells, sources = [], []
+    for arm in chosen:
         measure = uncertainty if isinstance(uncertainty, str) else uncertainty.get(arm, "")
-        cells = _arm_cells(arm, by_arm[arm], measure)
-        for name in _CELL:
-            data[f"{name}{number}"] = [cells.get(subject, {}).get(name) for subject in items]
-        names = [f"{name}{number}" for name in _CELL]
-        if source := _source(arm, by_arm[arm].values(), measure):
-            names.append(f"source{number}")
-            data[f"source{number}"] = [str(source)] * len(items)
-        columns.append(ModeColumns(arm, *names))
-    frame = pd.DataFrame(data, dtype=object)
-    if all(value is None for value in data["group"]):
-        frame = frame.drop(columns="group")
-    else:
-        frame["group"] = frame["group"].where(frame["group"].notna(), frame["item_id"])
-    return Trace.from_frame(frame, modes=columns, source="the ledger")
+        cells.append(arm_cells(arm, by_arm[arm], items.ids, measure))
+        sources.append(_source(arm, by_arm[arm].values(), measure))
+    return table_of(items.ids, dict(zip(chosen, cells, strict=True)), sources, items.columns())
 
 
-_ITEM = ("item_id", "label", "group", "subset")
-_CELL = ("v", "u", "why")
+def rows_by_arm(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
+    """The rows of each arm (judge and mode) by the item they are about.
 
-
-def _items(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
-    """What is known about each item that any arm was asked about."""
-    items: dict[str, dict[str, Any]] = {}
+    Raises
+    ------
+    InputError
+        If an arm has two rows about one item.
+    """
+    found: dict[str, dict[str, Row]] = {}
     for row in rows:
-        if row.outcome is None:
-            continue
-        known = items.setdefault(row.subject, dict.fromkeys(_ITEM) | {"item_id": row.subject})
-        label = row.label if row.label is None else int(row.label in (True, Winner.A))
-        for name, value in (("label", label), ("group", row.group), ("subset", row.subset)):
-            if value is None:
+        arm = found.setdefault(f"{row.judge}/{row.mode}", {})
+        if row.subject in arm:
+            raise InputError(f"row {row.id!r}: {row.subject!r} has two rows in one arm")
+        arm[row.subject] = row
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What one arm says about n items.
+
+    Attributes
+    ----------
+    verdicts : ndarray of int, shape (n,)
+        0 or 1; -1 where there is none.
+    scores : ndarray of float, shape (n,)
+        NaN where there is no usable verdict.
+    absence : ndarray of int, shape (n,)
+        Index into :data:`.ABSENCES`, -1 where there is a usable verdict.
+    """
+
+    verdicts: IntArray
+    scores: FloatArray
+    absence: IntArray
+
+
+def table_of(
+    ids: Sequence[str],
+    modes: Mapping[str, Cells],
+    sources: Sequence[ScoreSource | None],
+    columns: Mapping[str, Sequence[Any]],
+) -> Trace:
+    """The one way from judgements to a trace: arrays in, nothing is read a second time.
+
+    Parameters
+    ----------
+    ids : sequence of str, length n
+    modes : mapping of str to Cells, length K
+        By the name of the mode, in the order in which they are asked.
+    sources : sequence of ScoreSource or None, length K
+    columns : mapping of str to sequence, length n each
+        `label` (0, 1 or None), `group`, and whatever is carried along.
+    """
+    import pandas as pd
+
+    rest = dict(columns)
+    labels = [-1 if label is None else label for label in rest.pop("label", [None] * len(ids))]
+    group = rest.pop("group", None)
+    if not ids:
+        raise InputError("nothing was judged; at least one item with a body is needed")
+    return Trace(
+        np.array(ids, dtype=object),
+        tuple(
+            ModeColumns(name, f"v{k}", f"u{k}", f"why{k}", f"source{k}")
+            for k, name in enumerate(modes, start=1)
+        ),
+        np.column_stack([cells.verdicts for cells in modes.values()]),
+        np.column_stack([cells.scores for cells in modes.values()]),
+        np.column_stack([cells.absence for cells in modes.values()]),
+        np.array(labels, dtype=np.int64),
+        None if group is None else np.array(group, dtype=object),
+        pd.DataFrame(
+            {name: rest[name] for name in sorted(rest)}, index=pd.RangeIndex(len(ids)), dtype=object
+        ),
+        tuple(sources),
+    )
+
+
+class _Items:
+    """What the rows know about the items that any arm was asked about."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        known: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            if row.outcome is None:
                 continue
-            if known[name] not in (None, value):
-                raise InputError(
-                    f"row {row.id!r}: another row of {row.subject!r} has another {name}"
-                )
-            known[name] = value
-    return items
+            facts = known.setdefault(row.subject, {})
+            said = {"label": _code(row.label), "group": row.group, "subset": row.subset}
+            for name, value in (*said.items(), *_extras(row)):
+                if value is None:
+                    continue
+                if facts.setdefault(name, value) != value:
+                    raise InputError(
+                        f"row {row.id!r}: another row of {row.subject!r} has another {name}"
+                    )
+        self.ids = list(known)
+        self._known = known
+
+    def columns(self) -> dict[str, list[Any]]:
+        """A column for each fact that any item has; an item without a group is one of its own."""
+        names = dict.fromkeys(name for facts in self._known.values() for name in facts)
+        found = {name: [facts.get(name) for facts in self._known.values()] for name in names}
+        if "group" in found:
+            found["group"] = [
+                own if group is None else group
+                for own, group in zip(self.ids, found["group"], strict=True)
+            ]
+        return found
+
+
+def _extras(row: Row) -> Iterable[tuple[str, Any]]:
+    """What the item brought along, as its row discloses it."""
+    extras = row.disclosure.get("item")
+    return extras.items() if isinstance(extras, Mapping) else ()
+
+
+def _code(label: Label | None) -> int | None:
+    return None if label is None else int(label in (True, Winner.A))
 
 
 def _source(arm: str, rows: Iterable[Row], measure: str) -> ScoreSource | None:
     """What made an arm's scores, as its rows disclose it; None where none does."""
     found: dict[ScoreSource | None, Row] = {}
     for row in rows:
-        if not isinstance(row.outcome, BooleanVerdict | WinnerVerdict):
+        if not isinstance(row.outcome, BooleanVerdict | WinnerVerdict) and (
+            "gated" not in row.disclosure
+        ):
             continue
         disclosed = row.disclosure.get("source")
         try:
@@ -150,37 +238,89 @@ def _source(arm: str, rows: Iterable[Row], measure: str) -> ScoreSource | None:
     return one
 
 
-def _arm_cells(arm: str, rows: Mapping[str, Row], measure: str) -> dict[str, dict[str, Any]]:
+def arm_cells(arm: str, rows: Mapping[str, Row], subjects: Sequence[str], measure: str) -> Cells:
+    """What an arm says about each of some items.
+
+    A verdict that a gate declined is evidence like any other, and stands in its row: without it a
+    gate fitted on the rest would see only what an earlier one let through.
+
+    Parameters
+    ----------
+    arm : str
+        Its name, for messages.
+    rows : mapping of str to Row
+        Its rows by item.
+    subjects : sequence of str
+        The items, in order; one without a row, or without a body, has no verdict.
+    measure : str
+        The uncertainty, one of :data:`.UNCERTAINTIES`.
+
+    Raises
+    ------
+    InputError
+        Naming the row: a score without a cut, a verdict that was declined and is not disclosed, a
+        disclosure off its scale; or the arm, if no row has the measure.
+    """
     try:
         read = measure_named(measure)
     except InputError as error:
         raise InputError(f"arm {arm!r}: {error}") from None
-    cells = {subject: _cell(row, read) for subject, row in rows.items()}
-    verdicts = [row for subject, row in rows.items() if "v" in cells[subject]]
-    if verdicts and all(cells[row.subject]["u"] is None for row in verdicts):
-        there = [name for name in UNCERTAINTIES if any(_has(row, name) for row in verdicts)]
+    verdicts, scores, absence = [], [], []
+    for subject in subjects:
+        row = rows.get(subject)
+        verdict, absent = (-1, _NO_VERDICT) if row is None else _said(row)
+        score = None
+        if row is not None and verdict >= 0:
+            score = _measured(row, read)
+            absent = _NO_CONFIDENCE if score is None else -1
+        verdicts.append(verdict)
+        scores.append(np.nan if score is None else score)
+        absence.append(absent)
+    found = Cells(
+        np.array(verdicts, dtype=np.int64),
+        np.array(scores, dtype=np.float64),
+        np.array(absence, dtype=np.int64),
+    )
+    if (found.verdicts >= 0).any() and np.isnan(found.scores).all():
+        with_verdict = [rows[s] for s, v in zip(subjects, verdicts, strict=True) if v >= 0]
+        there = [name for name in UNCERTAINTIES if any(_has(row, name) for row in with_verdict)]
         raise InputError(
             f"arm {arm!r} has no {measure!r} on any row; it has {', '.join(there) or 'none at all'}"
         )
-    return cells
+    return found
 
 
-def _cell(row: Row, measure: Measure) -> dict[str, Any]:
+_CODES = {reason: code for code, reason in enumerate(ABSENCES)}
+_NO_VERDICT = _CODES[FailureKind.NO_VERDICT]
+_NO_CONFIDENCE = _CODES[FailureKind.NO_CONFIDENCE]
+# Declined verdicts as :func:`.describe` writes them.
+_DECLINED = {"true": 1, "false": 0, "a": 1, "b": 0}
+
+
+def _said(row: Row) -> tuple[int, int]:
+    """The verdict of a row (-1: none), and why there is none."""
     match row.outcome:
         case BooleanVerdict(value):
-            return {"v": int(value), "u": _measured(row, measure)}
+            return int(value), -1
         case WinnerVerdict(winner):
-            return {"v": int(winner is Winner.A), "u": _measured(row, measure)}
+            return int(winner is Winner.A), -1
         case ScoreVerdict():
             raise InputError(f"row {row.id!r} holds a score; a trace needs a cut on it")
+        case Abstention(AbstainReason.BELOW_CONFORMAL):
+            declined = _DECLINED.get(str(row.disclosure.get("gated")))
+            if declined is None:
+                raise InputError(
+                    f"row {row.id!r} was declined by a gate and does not disclose which verdict; what "
+                    "is left is no sample of the items, so judge them without the gate"
+                )
+            return declined, -1
         case Abstention(reason):
-            return {"why": reason.value}
+            return -1, _CODES[reason]
         case Failure(kind, _):
-            return {"why": kind.value}
+            return -1, _CODES[kind]
         case Undecided():
-            return {"why": UNDECIDED}
-        case None:
-            return {}
+            return -1, _CODES[UNDECIDED]
+    return -1, _NO_VERDICT
 
 
 def _measured(row: Row, measure: Measure) -> float | None:
