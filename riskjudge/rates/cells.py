@@ -61,12 +61,12 @@ def make_cells(sample: RateSample) -> Cells:
         n * np.log1p(-np.minimum(rows / len(sample), 1 - 1e-9)) < np.log(_CHANCE)
     )
     into = _joined(rows, labels, missed, likeness)
-    kept, code = np.unique(into[code], return_inverse=True)
+    kept, code = _numbered(into[code])
     merged = [
         " or ".join(names[h] for h in np.flatnonzero(into == cell) if rows[h]) for cell in kept
     ]
     return Cells(
-        code.astype(np.int64),
+        code,
         np.bincount(code, minlength=len(kept)),
         np.bincount(code[sample.labelled], minlength=len(kept)),
         missed[kept],
@@ -79,7 +79,7 @@ def _base(sample: RateSample) -> tuple[IntArray, list[str], IntArray]:
     key = 3 * sample.part + sample.verdicts + 1
     if sample.stratum is not None:
         key = key + 3 * len(PARTS) * sample.stratum
-    found, code = np.unique(key, return_inverse=True)
+    found, code = _numbered(key)
     labels = np.bincount(code[sample.labelled], minlength=len(found))
     names: list[str] = []
     likeness: list[int] = []
@@ -103,6 +103,18 @@ def _base(sample: RateSample) -> tuple[IntArray, list[str], IntArray]:
     return result, names, np.array(likeness)
 
 
+def _numbered(values: IntArray) -> tuple[IntArray, IntArray]:
+    """Distinct small whole numbers, and the place of each value among them, without a sort.
+
+    Examples
+    --------
+    >>> _numbered(np.array([4, 1, 4]))
+    (array([1, 4]), array([1, 0, 1]))
+    """
+    there = np.bincount(values) > 0
+    return np.flatnonzero(there), (np.cumsum(there) - 1)[values]
+
+
 def bins_of(uncertainty: FloatArray, pieces: int) -> IntArray:
     """Bins of about equal size, the surest first; equal scores share a bin.
 
@@ -115,7 +127,7 @@ def bins_of(uncertainty: FloatArray, pieces: int) -> IntArray:
         return np.zeros(len(uncertainty), dtype=np.int64)
     edges = np.unique(np.nanquantile(uncertainty, np.arange(1, pieces) / pieces, method="lower"))
     bins = np.searchsorted(edges, np.nan_to_num(uncertainty, nan=np.inf), side="left")
-    return np.unique(bins, return_inverse=True)[1].astype(np.int64)
+    return _numbered(bins)[1]
 
 
 def _joined(rows: IntArray, labels: IntArray, missed: np.ndarray, likeness: IntArray) -> IntArray:
