@@ -23,29 +23,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from riskjudge._checks import check_level as check_level
 from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.errors import InputError
 
 _MANY = 1000
 _LARGEST = 2**31 - 1  # the largest sample that the exact test computes
 _SMALLEST = 1e-6  # below it the counts that could certify no longer fit an exact computation
-
-
-def check_level(value: float, name: str) -> float:
-    """Return `value` as a float if it lies strictly between 0 and 1.
-
-    Raises
-    ------
-    InputError
-        Otherwise; the message carries `name`.
-    """
-    try:
-        level = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be a number between 0 and 1, got {value!r}") from None
-    if not 0.0 < level < 1.0:
-        raise InputError(f"{name} must lie strictly between 0 and 1, got {value!r}")
-    return level
 
 
 def p_value(errors: ArrayLike, accepted: ArrayLike, alpha: float) -> FloatArray:

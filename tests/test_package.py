@@ -106,7 +106,16 @@ def test_nothing_heavy_is_loaded(module):
     heavy = ["matplotlib", "duckdb", "openai", "xllamacpp", "mapie"]
     if module != "riskjudge.plots":
         heavy.append("sklearn")
+    if module in ("riskjudge", "riskjudge.cli"):  # --help is quick
+        heavy += ["numpy", "scipy", "pandas", "pyarrow"]
     code = f"import sys, {module}; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_gate_starts_without_what_it_does_not_need():
+    heavy = ["sklearn", "scipy.stats", "pandas"]
+    code = f"import sys, riskjudge.gate; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

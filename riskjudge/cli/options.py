@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from riskjudge._checks import check_level
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -247,8 +248,6 @@ def levels(text: str | None) -> Sequence[float]:
         from riskjudge.evaluation.splits import PAPER_ALPHAS
 
         return PAPER_ALPHAS
-    from riskjudge.binomial import check_level
-
     return [check_level(level, "--alphas") for level in numbers(text, "--alphas")]
 
 

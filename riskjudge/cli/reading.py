@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from riskjudge.binomial import check_level
+from riskjudge._checks import check_level
 from riskjudge.cli import options
 from riskjudge.cli.readings import By, Need, columns, positions, print_readings
 from riskjudge.errors import InputError
