@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
 import pytest
 
 from riskjudge.calibration import FixedSequence
@@ -19,6 +23,7 @@ from riskjudge.data.verdict import (
 )
 from riskjudge.errors import InputError
 from riskjudge.gate import Router, SelectiveGate
+from riskjudge.gate.grouped import GroupedGate
 from riskjudge.items import Item
 from riskjudge.judges import (
     Cascade,
@@ -252,16 +257,23 @@ def test_a_gate_of_other_scores_may_be_used_uncertified(tmp_path):
     assert {said["certified"] for said in seen if "certified" in said} <= {False}
 
 
-def test_a_gate_that_records_no_source_needs_the_measure_and_certifies_nothing(tmp_path):
+def test_a_gate_that_records_no_source_needs_the_measure(tmp_path):
+    """Nothing can be compared then; its certificate says that it rests on this."""
     save_gate(tmp_path, BY_ENTROPY, sources=False)
     with pytest.raises(InputError, match="does not record which measure"):
         configured(tmp_path)
-    measure = 'uncertainty = "preference_entropy"'
-    with pytest.raises(InputError, match="nothing is known of what made the scores in the gate"):
-        configured(tmp_path, more=measure)
-    gated = configured(tmp_path, more=f'{measure}\non_mismatch = "uncertify"')
+    gated = configured(tmp_path, more='uncertainty = "preference_entropy"')
     seen = [row.disclosure for row in judge_items([gated], PAIRS[:50])]
-    assert {said["certified"] for said in seen if "certified" in said} == {False}
+    assert {said["certified"] for said in seen if "certified" in said} == {True}
+
+
+def test_a_gate_for_each_group_is_refused(tmp_path):
+    frame = TRACE.to_frame()
+    topics = pd.DataFrame({"topic": np.repeat(["a", "b"], [700, len(frame) - 700])})
+    grouped = GroupedGate(Router(alpha=0.2), by="topic").fit(replace(TRACE, extra=topics))
+    grouped.save(tmp_path / "gate.json")
+    with pytest.raises(InputError, match="has a certificate for each topic"):
+        configured(tmp_path)
 
 
 def test_a_router_measures_each_mode_as_it_was_fitted(tmp_path):

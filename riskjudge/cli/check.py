@@ -47,11 +47,11 @@ def check(
     Scores, missing verdicts, verdicts and routing are compared by exact or permutation tests.
     --where is about the calibration trace. Exit code 0: consistent. 1: drifted, or too few items.
     """
-    from riskjudge.gate import load_gate
+    from riskjudge.gate import load_router
     from riskjudge.monitor import DriftAnswer, check_drift
     from riskjudge.monitor.tables import check_table
 
-    fitted = load_gate(gate)
+    fitted = load_router(gate)
     columns = modes or (fitted.columns_ if fitted.fitted else None)
     old, fresh = (
         options.load_trace(

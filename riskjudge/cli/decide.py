@@ -55,13 +55,20 @@ def decide(
         typer.echo(
             "note: the scores were not made as the gate's; no outcome is certified", err=True
         )
+    unknown = getattr(fitted, "unknown_sources", lambda trace: ())(table)
+    if unknown:
+        typer.echo(
+            f"note: the gate does not record what made the scores of {', '.join(unknown)} that it was "
+            "fitted on, so these cannot be compared: that they were made in the same way is up to you",
+            err=True,
+        )
     bound = None
     if outcomes.calibrated_on.any():
         typer.echo(
             "note: the gate was calibrated on these very items, so the FDR below is not a test of it",
             err=True,
         )
-    elif fitted.fitted and not isinstance(fitted, GroupedGate):
+    elif outcomes.certified.all() and fitted.fitted and not isinstance(fitted, GroupedGate):
         bound = batch_bound(fitted.certificate_, int(np.count_nonzero(outcomes.accepted)))
     if output is not None:
         write_table(outcomes.to_frame(), output)

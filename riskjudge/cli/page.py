@@ -36,10 +36,10 @@ def page(
 
     The page needs no network and no script to be read. With labels it says where errors are.
     """
-    from riskjudge.gate import load_gate
+    from riskjudge.gate import load_router
     from riskjudge.page import write_page
 
-    loaded = load_gate(gate)
+    loaded = load_router(gate)
     columns = loaded.columns_ if loaded.fitted else None
     trace = options.load_trace(items, columns, item_id=item_id, label=label, where=where)
     fitted_on = None

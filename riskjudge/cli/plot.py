@@ -259,9 +259,9 @@ def _offset(progress: Callable[[int], None], by: int) -> Callable[[int], None]:
 
 
 def _load(gate: Path | None) -> Router | SelectiveGate | None:
-    from riskjudge.gate import load_gate
+    from riskjudge.gate import load_router
 
-    return None if gate is None else load_gate(gate)
+    return None if gate is None else load_router(gate)
 
 
 def _columns(

@@ -78,9 +78,9 @@ def load_sample(
     if gate is not None:
         if only is not None:
             raise InputError("--only chooses a mode, and --gate brings its own")
-        from riskjudge.gate import load_gate
+        from riskjudge.gate import load_router
 
-        fitted = load_gate(gate)
+        fitted = load_router(gate)
         seen = table if modes or not fitted.fitted else table.select(fitted.modes_)
         sample = RateSample.from_outcomes(fitted.decide(seen), seen)
     else:

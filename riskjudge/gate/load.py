@@ -35,6 +35,28 @@ def load_gate(path: str | Path) -> Any:
     return _rebuilt(read_document(path), str(path))
 
 
+def load_router(path: str | Path) -> Router:
+    """Read a gate with one certificate for all items: a router, or a gate of one mode.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Raises
+    ------
+    InputError
+        As :func:`load_gate`, and for a gate with a certificate for each group.
+    """
+    gate = load_gate(path)
+    if isinstance(gate, GroupedGate):
+        raise InputError(
+            f"{path} has a certificate for each {gate.by}, and one for all items is needed here; "
+            "decide, explain and sql take it"
+        )
+    router: Router = gate
+    return router
+
+
 def gate_from_dict(data: Any, source: str = "the gate") -> Any:
     """The inverse of :meth:`.Router.to_dict`, every value checked.
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Union
 
 from riskjudge.calibration.certificate import Certificate, Guarantee
 from riskjudge.errors import InputError
-from riskjudge.gate.document import read_document
+from riskjudge.gate.document import GROUPED, read_document
 from riskjudge.gate.labels import LabelPrints
 
 Vectors = tuple[tuple[float | None, ...], ...]
@@ -149,6 +149,8 @@ def refuse_seen_labels(path: Vectors, tested: LabelPrints, fingerprint: str) -> 
 
 def _from_file(path: str) -> GatePath:
     document = read_document(path)
+    if document["kind"] == GROUPED:
+        raise InputError(f"{path}: a gate with a certificate for each group has no one path")
     if not document["fitted"]:
         raise InputError(f"{path}: the gate given as path is not fitted, so it has no path")
     certificate, calibration = document["certificate"], document["calibration"]

@@ -331,6 +331,20 @@ class Router(Parameters):
         both = (self.alpha_pass, self.alpha_fail) != (None, None)
         return self.by_verdict or both
 
+    def unknown_sources(self, trace: Trace) -> tuple[str, ...]:
+        """Modes of which a trace says what made its scores, and the gate does not.
+
+        Parameters
+        ----------
+        trace : Trace
+            Its modes are found by name.
+        """
+        if not self.fitted:
+            return ()
+        seen = trace.select(self.modes_).sources
+        both = zip(self.modes_, self.sources_, seen, strict=True)
+        return tuple(mode for mode, mine, other in both if mine is None and other is not None)
+
     @property
     def fitted(self) -> bool:
         """Whether :meth:`fit` was called (or the gate was loaded fitted)."""

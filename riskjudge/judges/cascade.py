@@ -168,9 +168,9 @@ def route_from_file(
     InputError
         If the file is damaged or has another number of modes than there are judges.
     """
-    from riskjudge.gate import load_gate
+    from riskjudge.gate import load_router
 
-    return route(load_gate(path), judges, [uncertainty] * len(judges), name, what=path)
+    return route(load_router(path), judges, [uncertainty] * len(judges), name, what=path)
 
 
 def route(

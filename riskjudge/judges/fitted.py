@@ -46,9 +46,9 @@ def fitted_route(
         If the number or order of the judges is not that of the gate's modes, no measure is recorded
         or named, or the scores differ.
     """
-    from riskjudge.gate import load_gate
+    from riskjudge.gate import load_router
 
-    gate = load_gate(path)
+    gate = load_router(path)
     if not gate.fitted:
         return route(gate, judges, [], name)
     refuse_other_number(gate, judges, path)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from riskjudge.calibration.sample import Sample
 from riskjudge.counts import NONE
 from riskjudge.errors import InputError
 
+_LARGEST = sys.float_info.max
 Path = Sequence[Sequence[float | None]]
 
 
@@ -95,11 +96,11 @@ class FixedSequence(PlannedProcedure):
         given = [n for n in ("path", "start", "start_accepted") if getattr(self, n) is not None]
         if len(given) > 1:
             raise InputError(f"a fixed sequence takes one of {' and '.join(given)}, not both")
-        start: object = self.start
-        if start is not None and (
-            isinstance(start, bool) or not isinstance(start, Real) or math.isnan(start)
-        ):
-            raise InputError(f"start must be a number, got {start!r}")
+        start: Any = self.start
+        number = isinstance(start, Real) and not isinstance(start, bool)
+        # Compared and not converted: a whole number may be too large for a float.
+        if start is not None and not (number and -_LARGEST <= start <= _LARGEST):
+            raise InputError(f"start must be a finite number, got {start!r}")
         if self.start_accepted is not None:
             check_count(self.start_accepted, "start_accepted", least=0)
         if self.path is not None:
@@ -167,7 +168,7 @@ def decode_path(path: Path, sample: Sample) -> FloatArray:
             )
     try:
         vectors = [[NONE if t is None else float(t) for t in vector] for vector in path]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"the thresholds of a path are numbers or null, got {path!r}") from None
     return np.array(vectors, dtype=np.float64).reshape(len(vectors), sample.n_modes)
 
