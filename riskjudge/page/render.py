@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from riskjudge.data.trace import Trace
-from riskjudge.errors import OperationalError
 from riskjudge.evaluation.summary import Insufficient
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.gate.router import Router
@@ -43,16 +42,9 @@ def page_html(content: PageContent) -> str:
     Parameters
     ----------
     content : PageContent
-
-    Raises
-    ------
-    OperationalError
-        If the template engine is not installed.
     """
-    try:
-        from jinja2 import Environment, PackageLoader
-    except ImportError:
-        raise OperationalError("to write a page: pip install 'riskjudge[page]'") from None
+    from jinja2 import Environment, PackageLoader
+
     environment = Environment(
         loader=PackageLoader("riskjudge.page"),
         autoescape=True,
