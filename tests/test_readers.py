@@ -364,7 +364,7 @@ CHOICES = {
 # Items that have no verdict in the files above, by name of the reason.
 ABSENT = {
     "inspect": {"undecided": 1, "no_verdict": 1, "crash": 1},
-    "openai-batch": {"parse": 2, "status": 1, "budget": 1},
+    "openai-batch": {"truncated": 1, "parse": 1, "status": 1, "budget": 1},
     "lm-eval": {},
     "promptfoo": {"crash": 1},
     "deepeval": {"crash": 1},

@@ -57,8 +57,6 @@ class OpenAIBatch:
             reply = parse_reply(json.dumps(response.get("body")))
         except ModelError as problem:
             return Said(problem.failure)
-        if reply.finish == "length":
-            return failed("the reply was truncated", FailureKind.PARSE)
         for labels in _PAIRS:
             for line in _LINES:
                 try:
