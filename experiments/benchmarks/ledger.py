@@ -6,25 +6,32 @@ their file. Memory is the peak of a process that does nothing else.
 
     python experiments/benchmarks/ledger.py --quick
     python experiments/benchmarks/ledger.py --trials llmbar_judge_trials_long.csv.gz
+    git worktree add /tmp/older 6c2bc69
+    python experiments/benchmarks/ledger.py --quick --than /tmp/older
+
+The last one sets judgements to a trace file against an older tree: at 6c2bc69, before rows became arrays in
+one step, that took 3.3 to 3.5 times as long (20,000 items in 2 modes, the file included, on two busy cores).
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import importlib
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from riskjudge.ledger import read_segments, read_trials, readings
 from riskjudge.ledger.parquet import arrow_schema
 
 BATCH = 250_000
@@ -67,18 +74,29 @@ def _batch(rng: np.random.Generator, start: int, size: int, schema: pa.Schema) -
     return pa.table({name: columns.get(name, nothing) for name in schema.names}).cast(schema)
 
 
-def measure(task: str, path: Path) -> dict[str, float]:
+def measure(task: str, path: Path, tree: Path | None = None) -> dict[str, float]:
     """Run one task in a process of its own: seconds, and its peak memory in MB."""
     command = [sys.executable, __file__, "--task", task, "--path", str(path)]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    environment = os.environ | ({} if tree is None else {"PYTHONPATH": str(tree)})
+    answer = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=environment
+    ).stdout
     result: dict[str, float] = json.loads(answer)
     return result
 
 
 def run_task(task: str, path: Path) -> None:
     """The tasks of :func:`measure`."""
+    from riskjudge.ledger import read_segments, read_trials, readings
+
+    if task == "trace":
+        few, judges, said = _judged(10)
+        _write_trace(said, judges, few, path)  # what is imported is no part of it
+        items, judges, rows = _judged(20_000)
     started = time.perf_counter()
-    if task == "segments":
+    if task == "trace":
+        _write_trace(rows, judges, items, path)
+    elif task == "segments":
         segments = read_segments(path, ("judge", "subset"))
         assert sum(segment.items for segment in segments) == pq.read_metadata(path).num_rows
     elif task == "scan":
@@ -91,6 +109,56 @@ def run_task(task: str, path: Path) -> None:
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"seconds": seconds, "peak_mb": peak}))
+
+
+def _judged(n: int) -> tuple[list[Any], list[Any], list[Any]]:
+    """Items, two model judges, and what they said, without a model."""
+    from types import SimpleNamespace
+
+    from riskjudge.ledger import Row
+
+    verdict = _module("riskjudge.data.verdict", "riskjudge.verdict")
+    item_of = _module("riskjudge.items.item", "riskjudge.ledger.items").Item
+    rng = np.random.default_rng(0)
+    items = [
+        item_of(f"q{k:05d}", "?", ("answer",), label=bool(k % 2), group=f"g{k}") for k in range(n)
+    ]
+    judges = [SimpleNamespace(name="m", mode=mode) for mode in ("parametric", "retrieval")]
+    rows = []
+    for judge in judges:
+        for item, p in zip(items, rng.random(n), strict=True):
+            failed = p < 0.01
+            outcome = (
+                verdict.Failure(verdict.FailureKind.TIMEOUT)
+                if failed
+                else verdict.BooleanVerdict(bool(p > 0.5))
+            )
+            said = {} if failed else {"p_true": float(p), "source": {"model": "m"}}
+            sure = None if failed else float(max(p, 1 - p))
+            row = Row(item.id, "m", judge.mode, outcome, sure, item.label, disclosure=said)
+            rows.append(row)
+    return items, judges, rows
+
+
+def _module(*names: str) -> Any:
+    """The first of these modules that this tree has: they have moved since."""
+    for name in names:
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError:
+            continue
+    raise ModuleNotFoundError(names[0])
+
+
+def _write_trace(rows: list[Any], judges: list[Any], items: list[Any], path: Path) -> None:
+    """Judgements to a trace file, as ``riskjudge judge`` does it, in this tree or an older one."""
+    judging = _module("riskjudge.judges.judging", "riskjudge.models.judging")
+    write_table = _module("riskjudge.io.tables", "riskjudge.tables").write_table
+    if hasattr(judging, "source_of"):
+        source = _module("riskjudge.data.source").ScoreSource({"measure": "predictive_entropy"})
+        judging.source_of = lambda judge, measure=None: source
+    judging.measure_of = lambda judge: "predictive_entropy"
+    write_table(judging.trace_table(rows, judges, items), path.with_suffix(".csv"))
 
 
 def report(title: str, found: dict[str, float], limit: dict[str, float], limit_name: str) -> None:
@@ -109,6 +177,7 @@ def main() -> None:
     parser.add_argument("--trials", type=Path, help="stored two-order trials, gzip CSV")
     parser.add_argument("--quick", action="store_true", help="200,000 rows")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--than", type=Path, help="an older tree, to compare traces with")
     parser.add_argument("--task", help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -122,6 +191,10 @@ def main() -> None:
         size = path.stat().st_size / 2**20
         title = f"{rows:,} rows ({size:.0f} MB) by judge and subset in DuckDB"
         report(title, measure("segments", path), measure("scan", path), "a scan of the file")
+        if options.than:
+            script = Path(folder) / "trace"
+            now, then = (measure("trace", script, t) for t in (None, options.than))
+            report("judgements of 20,000 items in 2 modes to a trace file", then, now, "now")
     if options.trials:
         found, limit = measure("trials", options.trials), measure("decompress", options.trials)
         report("stored trials, read and tallied", found, limit, "decompressing them")
