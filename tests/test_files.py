@@ -113,7 +113,7 @@ def test_two_columns_of_one_name_in_parquet_and_in_a_frame_are_refused(tmp_path)
         ('{"item_id":"a"', "line 1: not JSON"),
         ("[" * 100_000, "nested too deeply"),
         ('{"u1":' + "9" * 5000 + "}", "an integer of over 4,300 digits"),
-        ('{"item_id":"a","v1":1,"u1":' + "9" * 400 + "}", "row 1, u1: '9+….* a finite number"),
+        ('{"item_id":"a","v1":1,"u1":' + "9" * 400 + "}", "row 1, u1: inf is not a finite number"),
         ('{"item_id":"a","v1":1,"u1":Infinity}', "row 1, u1: inf is not a finite number"),
         ('{"item_id":"a\\ud800","v1":1,"u1":1}', "half a surrogate pair"),
         ('{"item_id":"a","v1":1,"u1":true}', "row 1, u1: True is not a number"),
@@ -243,9 +243,8 @@ def test_output_that_cannot_be_written_leaves_what_was_there(tmp_path, monkeypat
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OperationalError, match="No space left"):
         write_table(FRAME, old)
-    with pytest.raises(RuntimeError), replacing(old) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
+    with pytest.raises(ZeroDivisionError), replacing(old) as temporary:
+        temporary.write_text(str(1 / (temporary.write_text("half") - 4)))
     assert old.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["old.csv"]
 
@@ -279,6 +278,7 @@ def test_an_output_that_is_an_input_is_refused(tmp_path, command):
     before = path.read_bytes()
     (tmp_path / "link.csv").symlink_to(path)
     for output in (path, tmp_path / "link.csv"):
-        result = command("calibrate", path, "-o", output, "--alpha", "0.3", code=2)
-        assert "is an input of this command, too" in result
+        code, _, said = command("calibrate", path, "-o", output, "--alpha", "0.3")
+        assert code == 2
+        assert "is an input of this command, too" in said
     assert path.read_bytes() == before

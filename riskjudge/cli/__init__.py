@@ -41,10 +41,12 @@ from riskjudge.cli import (
     trace,
     watch,
 )
+from riskjudge.cli.guard import GuardedGroup
 from riskjudge.errors import OperationalError, RiskJudgeError
 
 app = typer.Typer(
     name="riskjudge",
+    cls=GuardedGroup,
     help="Which verdicts of my LLM judge may I trust?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

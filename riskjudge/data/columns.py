@@ -114,6 +114,17 @@ class Columns:
         """Name of each item's group, shape (n,): none missing."""
         return self._names(column, "a group")
 
+    def distinct(self, column: str, right: str) -> tuple[IntArray, ObjectArray]:
+        """The different values of a column and the place of each cell's (-1: empty), shape (n,)."""
+        import pandas as pd
+
+        values = self.values(column)
+        try:
+            return pd.factorize(values)
+        except TypeError:
+            row = next(i for i, v in enumerate(values) if isinstance(v, list | dict | set))
+            raise self.wrong(column, row, values[row], right) from None
+
     def binary(self, column: str) -> IntArray:
         """0, 1, or -1 where the cell is empty, shape (n,)."""
         import pandas as pd
@@ -126,11 +137,7 @@ class Columns:
                 row = int(bad.argmax())
                 raise self.wrong(column, row, values[row], "0, 1, true or false")
             return np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
-        try:
-            which, distinct = pd.factorize(values)  # -1 where the cell is empty
-        except TypeError:
-            row = next(i for i, v in enumerate(values) if isinstance(v, list | dict | set))
-            raise self.wrong(column, row, values[row], "0, 1, true or false") from None
+        which, distinct = self.distinct(column, "0, 1, true or false")
         codes = np.full(len(distinct) + 1, -1)
         for i, value in enumerate(distinct):
             text = str(value).strip().lower()

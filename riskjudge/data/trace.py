@@ -479,9 +479,8 @@ class _TraceColumns(Columns):
         return sources[0]
 
     def _read_reasons(self, column: str, verdicts: IntArray, absence: IntArray) -> None:
-        import pandas as pd
 
-        which, distinct = pd.factorize(self.values(column))
+        which, distinct = self.distinct(column, f"one of {', '.join(ABSENCES)}")
         for code, value in enumerate(distinct):
             rows = np.flatnonzero(which == code)
             reason = str(value).strip()

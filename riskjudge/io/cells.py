@@ -257,7 +257,10 @@ def column_array(column: pd.Series, *, finite: bool = False) -> pa.Array:
         return value_array([_cell(value, finite) for value in column.tolist()])
     if finite and pd.api.types.is_float_dtype(column.dtype):
         column = column.where(np.isfinite(column.to_numpy(dtype=np.float64, na_value=np.nan)))
-    values = pa.array(column, from_pandas=True)
+    try:
+        values = pa.array(column, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):  # categories of mixed kinds
+        return value_array([_cell(value, finite) for value in column.astype(object).tolist()])
     values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()

@@ -7,8 +7,10 @@ import importlib
 import io
 import lzma
 import os
+import re
 import shutil
 import stat
+import sys
 import tempfile
 import zlib
 from abc import ABC, abstractmethod
@@ -145,7 +147,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         with tempfile.TemporaryDirectory() as folder:
             temporary = Path(folder, "output")
             yield temporary
-            with _disk_errors(path), open(path, "ab") as stream, open(temporary, "rb") as file:
+            with _disk_errors(path), _open_stream(path) as stream, open(temporary, "rb") as file:
                 shutil.copyfileobj(file, stream)
         return
     target = Path(os.path.realpath(path))
@@ -162,6 +164,18 @@ def replacing(path: str | Path) -> Iterator[Path]:
             os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _open_stream(path: str | Path) -> IO[bytes]:
+    known = {"/dev/stdout": 1, "/dev/stderr": 2}
+    match = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]+)", str(path))
+    handle = int(match[1]) if match else known.get(str(path))
+    if handle is None:
+        return open(path, "ab")
+    # What is open already is written where it stands; opened anew it would be written over.
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    return os.fdopen(os.dup(handle), "wb")
 
 
 @contextmanager

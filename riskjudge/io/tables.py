@@ -8,7 +8,7 @@ import gzip
 import json
 import lzma
 from collections.abc import Callable, Iterable, Mapping
-from io import StringIO
+from io import StringIO, TextIOWrapper
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -22,8 +22,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst", ".lz4")
+
+
+def _gzip(path: Path, mode: str) -> IO[bytes]:
+    """Without name and time in the file, so that the same rows are the same bytes."""
+    binary: Any = open(path, mode)  # noqa: SIM115  # closed by what wraps it
+    file = gzip.GzipFile("", "wb", fileobj=binary, mtime=0)
+    file.myfileobj = binary
+    return file  # type: ignore[return-value]
+
+
 _COMPRESSED: Mapping[str, Callable[..., Any]] = {
-    ".gz": gzip.open,
+    ".gz": _gzip,
     ".bz2": bz2.open,
     ".xz": lzma.open,
 }
@@ -145,9 +155,8 @@ def _open_to_write(path: str | Path, temporary: Path) -> IO[str]:
     ending = Path(path).suffix.lower()
     if ending in _COMPRESSIONS and ending not in _COMPRESSED:
         raise InputError(f"{path}: tables are written as {', '.join(_COMPRESSED)} or plain")
-    opener = _COMPRESSED.get(ending, open)
-    file: IO[str] = opener(temporary, "wt", encoding="utf-8", newline="")
-    return file
+    binary: IO[bytes] = _COMPRESSED.get(ending, open)(temporary, "wb")
+    return TextIOWrapper(binary, encoding="utf-8", newline="")
 
 
 def _csv_columns(path: str | Path) -> Columns:

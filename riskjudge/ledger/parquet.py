@@ -8,8 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from riskjudge.errors import InputError
+from riskjudge.errors import InputError, OperationalError
 from riskjudge.io.files import replacing
+from riskjudge.io.jsonl import parse_json
 from riskjudge.ledger.records import COLUMNS, from_record, to_record
 from riskjudge.ledger.rows import Row
 
@@ -84,15 +85,18 @@ def read_parquet(path: str | Path) -> Iterator[Row]:
                     yield row
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{path} is not a Parquet file ({error})") from None
+    except (pa.ArrowException, OSError) as error:
+        said = " ".join(str(error).split())
+        if isinstance(error, OSError) and error.errno:
+            raise OperationalError(f"{path} cannot be read: {error.strerror}") from None
+        raise InputError(f"{path} is not a Parquet file ({said})") from None
 
 
 def _unflat(record: dict[str, Any]) -> dict[str, Any]:
     text = record.get("disclosure")
     if isinstance(text, str):
         try:
-            record["disclosure"] = json.loads(text)
-        except ValueError:
-            raise InputError(f"row {record.get('id')!r}: `disclosure` is not JSON") from None
+            record["disclosure"] = parse_json(text)
+        except InputError as error:
+            raise InputError(f"row {record.get('id')!r}: `disclosure`: {error}") from None
     return record
