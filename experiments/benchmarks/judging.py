@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import re
+import signal
 import subprocess
 import sys
 import tempfile
