@@ -68,10 +68,14 @@ class Columns:
         InputError
             If there is no such column.
         """
+        return self.series(column).to_numpy(dtype=object)
+
+    def series(self, column: str) -> pd.Series:
+        """A column as it stands, without a copy; see :meth:`values`."""
         if column not in self.frame.columns:
             have = ", ".join(map(str, self.frame.columns))
             raise InputError(f"{self.source_name} has no column {column!r}; its columns are {have}")
-        return self.frame[column].to_numpy(dtype=object)
+        return self.frame[column]
 
     def wrong(self, column: str, row: int, value: Any, right: str) -> InputError:
         """The error that says what is wrong with a cell; `row` counts from 0."""
@@ -84,9 +88,9 @@ class Columns:
 
     def _names(self, column: str, right: str) -> ObjectArray:
         """Texts that name things, none missing: 1, 1.0 and "1" are one name."""
-        self.values(column)
+        series = self.series(column)
         try:
-            named = read_column(column_array(self.frame[column]), text=True)
+            named = read_column(column_array(series), text=True)
         except InputError as error:
             raise InputError(f"{self.source_name}, {column}: {error}") from None
         names = named.to_numpy(dtype=object)
@@ -129,13 +133,13 @@ class Columns:
         """0, 1, or -1 where the cell is empty, shape (n,)."""
         import pandas as pd
 
-        values = self.values(column)
-        if pd.api.types.is_numeric_dtype(self.frame[column].dtype):
-            numbers = self.frame[column].to_numpy(dtype=np.float64, na_value=np.nan)
+        series = self.series(column)
+        if pd.api.types.is_numeric_dtype(series.dtype):
+            numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
             bad = ~(np.isnan(numbers) | (numbers == 0) | (numbers == 1))
             if bad.any():
                 row = int(bad.argmax())
-                raise self.wrong(column, row, values[row], "0, 1, true or false")
+                raise self.wrong(column, row, self.values(column)[row], "0, 1, true or false")
             return np.where(np.isnan(numbers), -1, numbers).astype(np.int64)
         which, distinct = self.distinct(column, "0, 1, true or false")
         codes = np.full(len(distinct) + 1, -1)
@@ -152,21 +156,22 @@ class Columns:
         """Finite numbers, NaN where a cell is empty, shape (n,)."""
         import pandas as pd
 
-        values = self.values(column)
-        kind = self.frame[column].dtype
+        series = self.series(column)
+        kind = series.dtype
         if pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
-            numbers = self.frame[column].to_numpy(dtype=np.float64, na_value=np.nan)
             if kind in (np.float32, np.float16):
-                numbers = widened(self.frame[column].to_numpy())
+                numbers = widened(series.to_numpy())
+            else:
+                numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         else:
-            found = [number_in(value) for value in values]
+            found = [number_in(value) for value in self.values(column)]
             if None in found:
                 row = found.index(None)
-                raise self.wrong(column, row, values[row], "a number")
+                raise self.wrong(column, row, self.values(column)[row], "a number")
             numbers = np.array(found, dtype=np.float64)
         if np.isinf(numbers).any():
             row = int(np.isinf(numbers).argmax())
-            raise self.wrong(column, row, values[row], "a finite number")
+            raise self.wrong(column, row, self.values(column)[row], "a finite number")
         return numbers + 0.0  # a copy, and -0.0 is 0.0
 
     def flags(self, column: str) -> BoolArray:

@@ -254,6 +254,11 @@ def column_array(column: pd.Series, *, finite: bool = False) -> pa.Array:
     import pyarrow as pa
 
     if pd.api.types.is_object_dtype(column.dtype):
+        if pd.api.types.infer_dtype(column, skipna=True) == "string":
+            try:
+                return pa.array(column, pa.string(), from_pandas=True)
+            except UnicodeEncodeError:
+                raise InputError("a text holds half a surrogate pair") from None
         return value_array([_cell(value, finite) for value in column.tolist()])
     if finite and pd.api.types.is_float_dtype(column.dtype):
         column = column.where(np.isfinite(column.to_numpy(dtype=np.float64, na_value=np.nan)))
