@@ -274,10 +274,10 @@ def calibrate(
                 "the thresholds better",
                 err=True,
             )
-        for note in gate.notes_:
-            typer.echo(f"note: {note}", err=True)
         if output is not None:
             typer.echo(f"gate written to {output}", err=True)
+    for note in gate.notes_:
+        typer.echo(f"note: {note}", err=True)
     raise typer.Exit(0 if certificate.certified else 1)
 
 

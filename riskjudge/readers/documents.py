@@ -11,6 +11,7 @@ from typing import Any
 
 from riskjudge.errors import InputError
 from riskjudge.io.files import open_text
+from riskjudge.io.jsonl import parse_json, parse_object
 
 _TABLES = (".csv", ".tsv", ".parquet", ".pq")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4")
@@ -60,8 +61,8 @@ def read_document(path: str | Path) -> Document:
     if not text.strip():
         raise InputError(f"{path} is empty")
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = parse_json(text)
+    except InputError:
         return Document(path, None, _lines(path, text))
     if isinstance(value, Mapping):
         return Document(path, value, [value] if len(text.splitlines()) == 1 else [])
@@ -76,12 +77,9 @@ def _lines(path: Path, text: str) -> list[Mapping[str, Any]]:
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}, line {number}: not JSON ({error})") from None
-        if not isinstance(row, Mapping):
-            raise InputError(f"{path}, line {number}: a JSON object is needed, got {line[:40]!r}")
-        rows.append(row)
+            rows.append(parse_object(line))
+        except InputError as error:
+            raise InputError(f"{path}, line {number}: {error}") from None
     return rows
 
 
