@@ -332,7 +332,7 @@ class TestAlarm:
         with pytest.raises(InputError, match="alpha"):
             RiskAlarm(1.0)
         (tmp_path / "s.json").write_text("{")
-        with pytest.raises(InputError, match="damaged"):
+        with pytest.raises(InputError, match="not JSON"):
             RiskAlarm.load(tmp_path / "s.json")
         (tmp_path / "s.json").write_text('{"format": "riskjudge-gate"}')
         with pytest.raises(InputError, match="not the state of an alarm"):

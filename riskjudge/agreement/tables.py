@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from riskjudge.data.verdict import (
     WinnerVerdict,
 )
 from riskjudge.errors import InputError
-from riskjudge.io.files import open_text
+from riskjudge.io.jsonl import json_lines, parse_object
 from riskjudge.io.tables import read_table, table_format
 from riskjudge.ledger.records import to_record
 from riskjudge.ledger.rows import Row
@@ -130,13 +129,11 @@ def _first_names(path: str | Path) -> Iterable[Any]:
             return ()  # the reader of tables says what is wrong
     if form != "jsonl":
         return ()
-    with open_text(path) as lines:
-        first = next((line for line in lines if line.strip()), "")
+    _, first = next(json_lines(path), (0, b""))
     try:
-        row = json.loads(first)
-    except (ValueError, RecursionError):
-        return ()
-    return list(row) if isinstance(row, dict) else ()
+        return list(parse_object(first))
+    except InputError:
+        return ()  # as above
 
 
 def _verdict(row: Row) -> str | float | None:

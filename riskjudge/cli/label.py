@@ -12,6 +12,7 @@ import typer
 from riskjudge.cli import options
 from riskjudge.cli.rate import Loaded, Only, load_sample
 from riskjudge.errors import InputError
+from riskjudge.io.jsonl import read_objects
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -270,9 +271,8 @@ def _key() -> str:
 
 def _answered(path: Path, annotator: str) -> set[str]:
     """Ids that the annotator has answered."""
-    lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    rows = [json.loads(line) for line in lines]
-    return {row["item_id"] for row in rows if row["annotator"] == annotator}
+    rows = [row for _, row in read_objects(path)] if path.exists() else []
+    return {row["item_id"] for row in rows if row.get("annotator") == annotator}
 
 
 def _texts(rows: pd.DataFrame, item_id: str) -> list[str]:

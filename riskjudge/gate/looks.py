@@ -20,6 +20,7 @@ from riskjudge.gate.labels import Hashes, as_text, from_text, hash_texts, row_ha
 from riskjudge.gate.path import resolved_path
 from riskjudge.gate.rows import ONE_OF_EACH_GROUP
 from riskjudge.io.files import replacing
+from riskjudge.io.jsonl import read_document
 
 if TYPE_CHECKING:
     from riskjudge.gate.router import Router
@@ -127,9 +128,9 @@ class Looks:
     def load(cls, path: str | Path) -> Looks:
         """Read a state that :meth:`save` wrote."""
         try:
-            data = json.loads(Path(path).read_text("utf-8"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is damaged or not JSON ({error})") from None
+            data = read_document(path)
+        except InputError as error:
+            raise InputError(f"{error}; a state of looks is needed") from None
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"{path} is not a state of looks: its format is not {FORMAT!r}")
         if data.get("format_version") != FORMAT_VERSION:

@@ -21,6 +21,7 @@ from riskjudge.errors import InputError, OperationalError
 from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.looks import settings_of
 from riskjudge.io.append_only import AppendOnlyFile
+from riskjudge.io.jsonl import json_lines, parse_object
 
 if TYPE_CHECKING:
     from riskjudge.gate.router import Router
@@ -120,9 +121,9 @@ def read_registry(path: str | Path) -> Registry:
         return Registry()
     known: dict[str, LabelPrints] = {}
     fits = []
-    for number, line in enumerate(Path(path).read_text("utf-8").splitlines(), start=1):
+    for number, line in json_lines(path):
         try:
-            data = json.loads(line)
+            data = parse_object(line)
             if (data["format"], data["format_version"]) != (FORMAT, FORMAT_VERSION):
                 raise ValueError(f"its format is not {FORMAT!r}, version {FORMAT_VERSION}")
             if "labels" in data:  # written once, however many fits use them

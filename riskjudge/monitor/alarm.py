@@ -17,6 +17,7 @@ from riskjudge._typing import FloatArray, IntArray
 from riskjudge.binomial import check_level
 from riskjudge.errors import InputError
 from riskjudge.io.files import replacing
+from riskjudge.io.jsonl import read_document
 
 FORMAT = "riskjudge-alarm"
 FORMAT_VERSION = 1
@@ -211,13 +212,7 @@ class RiskAlarm:
     @classmethod
     def load(cls, path: str | Path) -> RiskAlarm:
         """Resume from a state that :meth:`save` wrote."""
-        try:
-            data = json.loads(Path(path).read_text("utf-8"))
-        except FileNotFoundError:
-            raise InputError(f"{path}: no such file") from None
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} is damaged or not JSON ({error})") from None
-        return cls.from_dict(data, str(path))
+        return cls.from_dict(read_document(path), str(path))
 
 
 def _place(item: str) -> bytes:
