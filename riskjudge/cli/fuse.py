@@ -120,10 +120,15 @@ def fuse(
 def named_frame(trace: Trace) -> pd.DataFrame:
     """The trace as a table whose columns keep the names they were read from."""
     names: dict[str, str] = {}
+    unnamed = []
     for k, mode in enumerate(trace.columns, start=1):
         parts = {"v": mode.verdict, "u": mode.uncertainty, "why": mode.why, "source": mode.source}
+        if mode.verdict.startswith("v"):  # the name of v1's mode stands in mode1
+            parts["mode"] = f"mode{mode.verdict[1:]}"
+        else:
+            unnamed.append(f"mode{k}")
         names |= {f"{short}{k}": name for short, name in parts.items() if name is not None}
-    return trace.to_frame().rename(columns=names)
+    return trace.to_frame().drop(columns=unnamed, errors="ignore").rename(columns=names)
 
 
 def calibrated(
