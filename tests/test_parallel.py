@@ -1,6 +1,5 @@
 """Jobs in this process or in several: the same answers, and processes only where they pay."""
 
-import numpy as np
 import pytest
 from joblib import parallel_config, register_parallel_backend
 from joblib._parallel_backends import ThreadingBackend
@@ -16,15 +15,24 @@ class NoStreams(ThreadingBackend):
     supports_return_generator = False
 
 
-def square(x):
-    return x * x
+def made_here():
+    """Functions that processes get by value: they cannot import this file by its name."""
+
+    def square(x):
+        return x * x
+
+    def blas_threads(_):
+        import numpy as np
+        from threadpoolctl import threadpool_info
+
+        np.ones((2, 2)) @ np.ones((2, 2))
+        counts = [i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"]
+        return max(counts, default=1)
+
+    return square, blas_threads
 
 
-def blas_threads(_):
-    from threadpoolctl import threadpool_info
-
-    np.ones((2, 2)) @ np.ones((2, 2))
-    return max((i["num_threads"] for i in threadpool_info() if i["user_api"] == "blas"), default=1)
+square, blas_threads = made_here()
 
 
 @pytest.mark.parametrize("backend", ["threading", "no_streams"])
