@@ -461,8 +461,12 @@ class _TraceColumns(Columns):
         import pandas as pd
 
         values = self.values(column)
-        values = np.where(pd.isna(values), "", values)
-        which, texts = pd.factorize(values)
+        there = ~pd.isna(values)
+        which, texts = pd.factorize(
+            np.array(
+                [str(v) if t else "" for v, t in zip(values, there, strict=True)], dtype=object
+            )
+        )
         sources: list[ScoreSource | None] = []
         for code, text in enumerate(texts):
             row = int(np.flatnonzero(which == code)[0])

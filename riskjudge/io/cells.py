@@ -304,6 +304,8 @@ def _cell(value: Any, finite: bool) -> Any:
         return value
     if isinstance(value, dict | list | tuple | set | frozenset):
         return nested_text(sorted(value, key=str) if isinstance(value, set | frozenset) else value)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
     if isinstance(value, np.ndarray):
         return nested_text(value.tolist())
     value = value.item() if isinstance(value, np.generic) else value
