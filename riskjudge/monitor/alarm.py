@@ -256,6 +256,7 @@ def log_fortune(wrong: IntArray, alpha: float) -> FloatArray:
 def _log_bet(w: IntArray, m: IntArray, alpha: float) -> FloatArray:
     """Logarithm of the integral of E(p) over the prior."""
     # Many sequences share few pairs of counts, and the incomplete beta function is slow.
+    shape = w.shape
     pairs, index = np.unique((w << 32) + m, return_inverse=True)
     w, m = pairs >> 32, pairs & ((1 << 32) - 1)
     a, b = 1.0, 1.0 / alpha - 1.0
@@ -264,7 +265,7 @@ def _log_bet(w: IntArray, m: IntArray, alpha: float) -> FloatArray:
     log_posterior = special.betaln(a + w, b + m - w) + log_tail
     log_prior = special.betaln(a, b) + np.log(special.betaincc(a, b, alpha))
     bet = log_posterior - log_prior - w * np.log(alpha) - (m - w) * np.log1p(-alpha)
-    return np.asarray(bet[index])
+    return np.asarray(bet[index].reshape(shape))
 
 
 def _number(log_value: float) -> float:
