@@ -94,6 +94,25 @@ def test_an_empty_certificate_says_so(halves, tmp_path):
     assert 'class="promise none"' in text
 
 
+def test_what_a_search_over_levels_leaves_is_said_rightly(halves, gate, written, tmp_path):
+    assert "confidence 85 % only (1 − 3 × 0.05)" in " ".join(written.read_text("utf-8").split())
+    levels = [0.05 + 0.02 * i for i in range(20)]
+    write_page(tmp_path / "p.html", gate, halves[1], calibration=halves[0], alphas=levels)
+    assert "nothing is promised" in (tmp_path / "p.html").read_text("utf-8")
+
+
+def test_items_that_were_calibrated_on_are_no_test(halves, gate, written, tmp_path):
+    write_page(tmp_path / "own.html", gate, halves[0])
+    assert "1,000 of these items are those" in (tmp_path / "own.html").read_text("utf-8")
+    assert "no test of the promise" not in written.read_text("utf-8")
+
+
+def test_levels_of_another_calibration_are_refused(halves, gate, tmp_path):
+    with pytest.raises(InputError, match="not those that the gate was fitted on"):
+        write_page(tmp_path / "p.html", gate, halves[0], calibration=halves[1])
+    assert not (tmp_path / "p.html").exists()
+
+
 def test_an_unfitted_gate_has_no_page(halves, tmp_path):
     with pytest.raises(InputError, match="calibrate it first"):
         write_page(tmp_path / "page.html", Router(), halves[1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -104,6 +103,8 @@ class PageContent:
     bound_to : tuple of (str, str)
         By mode, what made its scores.
     assumptions : tuple of str
+    calibrated_on : int
+        How many of the items the gate was calibrated on.
     """
 
     title: str
@@ -119,6 +120,7 @@ class PageContent:
     facts: tuple[tuple[str, str], ...]
     bound_to: tuple[tuple[str, str], ...]
     assumptions: tuple[str, ...]
+    calibrated_on: int
 
     @property
     def segments(self) -> list[tuple[str, Segment | Insufficient]]:
@@ -157,10 +159,12 @@ def page_content(
     Raises
     ------
     InputError
-        If the gate is not fitted.
+        If the gate is not fitted, or was fitted on other items than `calibration`.
     """
     if not gate.fitted:
         raise InputError("a page is about a fitted gate; calibrate it first")
+    if calibration is not None:
+        _require_own_items(gate, calibration)
     outcomes = gate.decide(items) if outcomes is None else outcomes
     items = items.select(gate.modes_)
     certificate = gate.certificate_
@@ -181,6 +185,7 @@ def page_content(
         facts=tuple(_facts(gate)),
         bound_to=tuple(_sources(gate)),
         assumptions=certificate.assumptions,
+        calibrated_on=int(outcomes.calibrated_on.sum()),
     )
 
 
@@ -232,6 +237,17 @@ def _uncertainty(items: Trace, mode: IntArray) -> FloatArray:
         last = np.where(np.isnan(items.scores[:, k]), last, items.scores[:, k])
     own = items.scores[np.arange(len(items)), np.maximum(mode, 0)]
     return np.where(mode >= 0, own, last)
+
+
+def _require_own_items(gate: Router, calibration: Trace) -> None:
+    """The other levels are those of the same calibration, or they say nothing about this gate."""
+    prepared = gate.prepare(calibration).labelled
+    if prepared.fingerprint() != gate.fingerprint_:
+        raise InputError(
+            f"the calibration items are not those that the gate was fitted on: {len(prepared)} labelled "
+            f"items here, {gate.n_labelled_} there, or other contents; give the very trace (and filter) "
+            "that calibrate was given"
+        )
 
 
 def _level(gate: Router, items: Trace, calibration: Trace | None, alpha: float) -> Level:
@@ -286,16 +302,12 @@ def _facts(gate: Router) -> list[tuple[str, str]]:
 
 def _sources(gate: Router) -> list[tuple[str, str]]:
     found = []
-    for mode, source in zip(gate.modes_, _sources_of(gate), strict=True):
+    for mode, source in zip(gate.modes_, gate.sources_, strict=True):
         if source is None:
             found.append((mode, "nothing recorded what made these scores"))
         else:
             found += [(f"{mode}, {name}", str(value)) for name, value in source.items()]
     return found
-
-
-def _sources_of(gate: Router) -> Sequence[Any]:
-    return getattr(gate, "sources_", None) or (None,) * len(gate.modes_)
 
 
 def _said(value: int) -> str | None:
