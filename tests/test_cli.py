@@ -273,3 +273,17 @@ def test_a_gate_is_bound_to_what_made_its_scores(capsys, tmp_path, trace_file):
     assert run(capsys, "calibrate", trace_file, "--unfitted", "shrug")[0] == 2
     assert run(capsys, "calibrate", trace_file, "--source", "mode1=x")[0] == 2
     assert run(capsys, "calibrate", trace_file, "--source", "nobody:k=1")[0] == 2
+
+
+def test_every_reader_of_gates_refuses_the_same_files(capsys, tmp_path, trace_file):
+    doubled, binary = tmp_path / "doubled.json", tmp_path / "binary.json"
+    doubled.write_text('{"format": 1, "format": 2}')
+    binary.write_bytes(b"\xff\xfe\x00")
+    for path, says in (
+        (tmp_path, "is a folder, not a gate"),
+        (doubled, "a key occurs twice"),
+        (binary, "not a gate: it is damaged or not JSON"),
+    ):
+        for arguments in (["explain", path], ["sql", path], ["decide", path, trace_file]):
+            code, _, err = run(capsys, *arguments)
+            assert (code, says in err) == (2, True), (arguments, err)

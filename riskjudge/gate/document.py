@@ -41,16 +41,32 @@ def read_document(path: str | Path) -> Document:
     InputError
         If the file is missing, damaged, changed by hand, or of another version.
     """
+    return check_document(read_json(path, "a gate"), str(path))
+
+
+def read_json(path: str | Path, what: str) -> Any:
+    """Strict JSON from a file: no NaN, no infinity, no key twice.
+
+    Parameters
+    ----------
+    path : str or Path
+    what : str
+        What the file should be, as messages call it.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, a folder, damaged or not JSON.
+    """
     try:
         text = Path(path).read_text("utf-8")
-        document = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_double)
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_double)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
-        raise InputError(f"{path} is a folder, not a gate") from None
+        raise InputError(f"{path} is a folder, not {what}") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a gate: it is damaged or not JSON ({error})") from None
-    return check_document(document, str(path))
+        raise InputError(f"{path} is not {what}: it is damaged or not JSON ({error})") from None
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:

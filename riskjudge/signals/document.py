@@ -14,6 +14,7 @@ import numpy as np
 from riskjudge._version import __version__
 from riskjudge.data.trace import ModeColumns, Trace
 from riskjudge.errors import InputError
+from riskjudge.gate.document import read_json
 from riskjudge.io.files import replacing
 from riskjudge.signals.builtin import parse_signals
 from riskjudge.signals.calibrators import calibrator_from_dict
@@ -136,16 +137,6 @@ def read_fusion(path: str | Path, signals: Sequence[Signal] = ()) -> Fusion:
     return fusion_from_dict(read_json(path, "a fusion"), str(path), signals)
 
 
-def read_json(path: str | Path, what: str) -> Any:
-    """Strict JSON from a file."""
-    try:
-        return json.loads(Path(path).read_text("utf-8"), parse_constant=_refuse)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not {what}: it is damaged or not JSON ({error})") from None
-
-
 def _rebuilt(data: Mapping[str, Any], injected: Mapping[str, Signal]) -> Fusion:
     signals = {stored["name"]: _signal(stored, data, injected) for stored in data["signals"]}
     stages = []
@@ -213,10 +204,6 @@ def _blank(data: Mapping[str, Any]) -> Trace:
         None,
         trace.extra,
     )
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
 
 
 def _digest(data: Mapping[str, Any]) -> str:

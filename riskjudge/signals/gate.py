@@ -16,6 +16,7 @@ from riskjudge.calibration import Certificate, Fused, Sample
 from riskjudge.data.trace import ModeColumns, Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import Router
+from riskjudge.gate.document import read_json
 from riskjudge.gate.load import gate_from_dict
 from riskjudge.gate.outcomes import CALIBRATED_ON, Outcomes
 from riskjudge.io.files import replacing
@@ -24,7 +25,6 @@ from riskjudge.signals.document import (
     fusion_digest,
     fusion_from_dict,
     fusion_to_dict,
-    read_json,
 )
 from riskjudge.signals.fusion import Fusion, fit_fusion, hashed_ids
 from riskjudge.signals.signal import Cost, Signal
