@@ -20,7 +20,8 @@ from riskjudge._version import __version__
 
 if TYPE_CHECKING:
     from riskjudge.calibration import Certificate, Guarantee, Sample, plan_labels
-    from riskjudge.data.trace import ModeColumns, Trace, read_trace
+    from riskjudge.data.modes import ModeColumns
+    from riskjudge.data.trace import Trace, read_trace
     from riskjudge.data.verdict import AbstainReason, FailureKind, ItemStatus
     from riskjudge.demo import demo_trace
     from riskjudge.errors import InputError, NotFittedError, OperationalError, RiskJudgeError
@@ -38,7 +39,7 @@ _HOME = {
     "Guarantee": "calibration",
     "InputError": "errors",
     "ItemStatus": "data.verdict",
-    "ModeColumns": "data.trace",
+    "ModeColumns": "data.modes",
     "NotFittedError": "errors",
     "OperationalError": "errors",
     "Outcomes": "gate",

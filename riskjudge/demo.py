@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from riskjudge.data.trace import ModeColumns, Trace, read_trace
+from riskjudge.data.modes import ModeColumns
+from riskjudge.data.trace import Trace, read_trace
 
 if TYPE_CHECKING:
     from riskjudge.evaluation import Report

@@ -170,11 +170,13 @@ def test_real_traces(capsys, real, tmp_path):
     assert "row 420: the id" in err
     answers = real / "openqa_nq301_bem_gpt4_human.csv"
     code, _, err = run(capsys, "calibrate", answers, "--group", "question_id", "--alpha", 0.2)
+    assert code == 2  # it has v2, a second judge without an uncertainty
+    assert "--mode mode1=v1,u1 reads the table without it" in err
+    answers = (answers, "--mode", "mode1=v1,u1", "--group", "question_id")
+    code, _, err = run(capsys, "calibrate", *answers, "--alpha", 0.2)
     assert code == 2
     assert "301 groups" in err
-    code, _, err = run(
-        capsys, "calibrate", answers, "--group", "question_id", "--groups", "sample", "--alpha", 0.3
-    )
+    code, _, err = run(capsys, "calibrate", *answers, "--groups", "sample", "--alpha", 0.3)
     assert code in (0, 1)
     assert "one item drawn at random" in err
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from riskjudge.data.trace import ModeColumns, Trace, read_trace
+from riskjudge.data.modes import ModeColumns
+from riskjudge.data.trace import Trace, read_trace
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.gate import Router
 from riskjudge.io.files import replacing, write_text

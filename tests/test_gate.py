@@ -12,8 +12,9 @@ import pytest
 from sklearn.base import clone
 
 from riskjudge.calibration import PROCEDURES, FixedSequence
+from riskjudge.data.modes import ModeColumns
 from riskjudge.data.source import ScoreSource
-from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.evaluation import summarize
 from riskjudge.gate import Router, SelectiveGate, load_gate

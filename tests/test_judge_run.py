@@ -18,7 +18,8 @@ pytest.importorskip("openai", reason="the extra `openai` is not installed")
 from scripted_server import Play, ScriptedServer, completion
 
 from riskjudge.cli import app
-from riskjudge.data.trace import ABSENCES, ModeColumns, Trace, read_trace
+from riskjudge.data.modes import ABSENCES, ModeColumns
+from riskjudge.data.trace import Trace, read_trace
 from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.gate import Router

@@ -10,7 +10,8 @@ import typer
 from typer.testing import CliRunner
 
 from riskjudge.cli.trace import register
-from riskjudge.data.trace import ABSENCES, ModeColumns, Trace, read_trace
+from riskjudge.data.modes import ABSENCES, ModeColumns
+from riskjudge.data.trace import Trace, read_trace
 from riskjudge.data.verdict import (
     UNDECIDED,
     AbstainReason,

@@ -25,7 +25,8 @@ from typer.testing import CliRunner
 import riskjudge
 from riskjudge.calibration import Pointwise
 from riskjudge.cli.plot import register
-from riskjudge.data.trace import ABSENCES, Trace
+from riskjudge.data.modes import ABSENCES
+from riskjudge.data.trace import Trace
 from riskjudge.data.verdict import AbstainReason, FailureKind
 from riskjudge.errors import InputError
 from riskjudge.evaluation.splits import Sweep

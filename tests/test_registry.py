@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from riskjudge.calibration import Guarantee
 from riskjudge.cli import app
-from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.modes import ModeColumns
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.evaluation import summarize
 from riskjudge.evaluation.render import report_tables

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from riskjudge.calibration import PROCEDURES
 from riskjudge.cli import options
-from riskjudge.data.trace import ModeColumns, Trace, read_trace
+from riskjudge.data.modes import ModeColumns
+from riskjudge.data.trace import Trace, read_trace
 from riskjudge.errors import InputError
 from riskjudge.evaluation import summarize
 from riskjudge.gate import Router

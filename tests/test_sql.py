@@ -10,7 +10,8 @@ import pytest
 
 from riskjudge.calibration import FixedSequence
 from riskjudge.cli import main
-from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.modes import ModeColumns
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate import Router
 from riskjudge.gate.grouped import GroupedGate

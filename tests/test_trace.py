@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from riskjudge.data.trace import ABSENCES, ModeColumns, Trace, read_trace, stack
+from riskjudge.data.modes import ABSENCES, ModeColumns
+from riskjudge.data.trace import Trace, read_trace, stack
 from riskjudge.errors import InputError
 from riskjudge.evaluation import summarize
 from riskjudge.gate import SelectiveGate

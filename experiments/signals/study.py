@@ -25,7 +25,8 @@ from scipy.stats import binomtest
 from riskjudge import counts
 from riskjudge.calibration import Fused, Hybrid, Sample
 from riskjudge.calibration.sample import scores_by_verdict
-from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.modes import ModeColumns
+from riskjudge.data.trace import Trace
 from riskjudge.signals import Signal, fit_fusion, fused_trace, parse_signals, split_teaching
 from riskjudge.signals.calibrators import calibrator_names
 from riskjudge.signals.fusion import LinearFusion, cross_fitted, fit_linear

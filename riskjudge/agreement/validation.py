@@ -24,7 +24,7 @@ from riskjudge.agreement.labels import Level, plain_label
 from riskjudge.agreement.ratings import Labels, Ratings, Table, as_series, check_ids
 from riskjudge.agreement.report import AgreementReport, Estimate
 from riskjudge.binomial import check_level
-from riskjudge.data.trace import ABSENCES
+from riskjudge.data.modes import ABSENCES
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
 from riskjudge.errors import InputError
 
@@ -57,7 +57,7 @@ def validate_judge(
         All labels that a rater could have given, in ascending order; by default those that occur.
         AC1's chance and the positions of ordinal labels depend on it, and text may be ordinal.
     reasons : mapping or Series, optional
-        Why the judge gave no label: one of :data:`riskjudge.data.trace.ABSENCES`.
+        Why the judge gave no label: one of :data:`riskjudge.data.modes.ABSENCES`.
     groups : mapping or Series, optional
         Group of each unit, where units of a group depend on each other (answers to one question).
         The intervals then resample whole groups.

@@ -81,7 +81,7 @@ def next_rows(
 
 def _judges(modes: list[str] | None) -> list[str]:
     """Columns of the judge that are named on the command line."""
-    from riskjudge.data.trace import ModeColumns
+    from riskjudge.data.modes import ModeColumns
 
     parsed = [ModeColumns.parse(mode) for mode in modes or ()]
     return [column for mode in parsed for column in (mode.verdict, mode.uncertainty)]

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from riskjudge.calibration import Procedure
-    from riskjudge.data.trace import ModeColumns, Trace
+    from riskjudge.data.modes import ModeColumns
+    from riskjudge.data.trace import Trace
     from riskjudge.display.table import Table
     from riskjudge.gate import Router, SelectiveGate
     from riskjudge.gate.outcomes import Outcomes
@@ -120,7 +121,8 @@ def load_trace(
     frame: pd.DataFrame | None = None,
 ) -> Trace:
     """Read a trace and keep the rows that `where` asks for; `frame` is the file's table if it was read."""
-    from riskjudge.data.trace import ModeColumns, Trace
+    from riskjudge.data.modes import ModeColumns
+    from riskjudge.data.trace import Trace
     from riskjudge.io.tables import read_table
 
     frame = keep_rows(read_table(path, text=[item_id]) if frame is None else frame, where, path)

@@ -12,7 +12,8 @@ from riskjudge.cli import options
 from riskjudge.cli.options import levels
 
 if TYPE_CHECKING:
-    from riskjudge.data.trace import ModeColumns, Trace
+    from riskjudge.data.modes import ModeColumns
+    from riskjudge.data.trace import Trace
     from riskjudge.evaluation.splits import Sweep
     from riskjudge.gate import Router, SelectiveGate
     from riskjudge.plots.display import Display

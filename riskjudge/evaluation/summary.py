@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from riskjudge._typing import BoolArray, IntArray
-from riskjudge.data.trace import ABSENCES
+from riskjudge.data.modes import ABSENCES
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
 from riskjudge.errors import InputError
 from riskjudge.gate.outcomes import Outcomes

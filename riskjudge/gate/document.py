@@ -14,8 +14,8 @@ import numpy as np
 
 from riskjudge._version import __version__
 from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle
+from riskjudge.data.modes import ModeColumns
 from riskjudge.data.source import ScoreSource
-from riskjudge.data.trace import ModeColumns
 from riskjudge.errors import InputError
 from riskjudge.gate.rule import threshold_names
 from riskjudge.io.files import replacing

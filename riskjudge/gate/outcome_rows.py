@@ -9,7 +9,7 @@ import numpy as np
 
 from riskjudge._typing import BoolArray, IntArray, ObjectArray
 from riskjudge.data.columns import Columns
-from riskjudge.data.trace import ABSENCES, FIRST_FAILURE
+from riskjudge.data.modes import ABSENCES, FIRST_FAILURE
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind, ItemStatus
 from riskjudge.errors import InputError
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from riskjudge._typing import BoolArray, IntArray, ObjectArray
-from riskjudge.data.trace import ABSENCES, FIRST_FAILURE, Trace
+from riskjudge.data.modes import ABSENCES, FIRST_FAILURE
+from riskjudge.data.trace import Trace
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, ItemStatus
 from riskjudge.errors import InputError
 from riskjudge.gate.labels import LabelPrints
@@ -41,7 +42,7 @@ class Outcomes:
     verdict : ndarray of int, shape (n,)
         The accepted verdict, -1 where none was.
     why_not : ndarray of int, shape (n,)
-        Index into :data:`riskjudge.data.trace.ABSENCES`, -1 where accepted.
+        Index into :data:`riskjudge.data.modes.ABSENCES`, -1 where accepted.
     certified : ndarray of bool, shape (n,)
         False where no certificate stands behind the decision, whatever it is: an unfitted gate
         took it, or one that was used on scores it was not fitted for.

@@ -18,8 +18,9 @@ from riskjudge.calibration import (
     default_procedure,
     procedure_named,
 )
+from riskjudge.data.modes import ModeColumns
 from riskjudge.data.source import ScoreSource
-from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import outcomes
 from riskjudge.gate.binding import assumed_of, mismatches, refuse_mismatch

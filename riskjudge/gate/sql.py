@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from riskjudge._typing import FloatArray
 from riskjudge.counts import NONE
-from riskjudge.data.trace import ModeColumns
+from riskjudge.data.modes import ModeColumns
 from riskjudge.errors import InputError
 
 _LEAST = -sys.float_info.max

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from riskjudge._typing import FloatArray, IntArray
+from riskjudge.data.modes import ABSENCES, ModeColumns
 from riskjudge.data.source import ScoreSource
-from riskjudge.data.trace import ABSENCES, ModeColumns, Trace
+from riskjudge.data.trace import Trace
 from riskjudge.data.verdict import (
     UNDECIDED,
     AbstainReason,

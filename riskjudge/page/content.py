@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from riskjudge._typing import FloatArray, IntArray
-from riskjudge.data.trace import ABSENCES, Trace
+from riskjudge.data.modes import ABSENCES
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.evaluation.splits import PAPER_ALPHAS
 from riskjudge.evaluation.summary import Insufficient, Report, Segment, summarize

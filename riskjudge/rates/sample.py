@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
-from riskjudge.data.trace import ABSENCES, FIRST_FAILURE, Trace
+from riskjudge.data.modes import ABSENCES, FIRST_FAILURE
+from riskjudge.data.trace import Trace
 from riskjudge.data.verdict import UNDECIDED
 from riskjudge.errors import InputError
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from riskjudge._version import __version__
-from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.modes import ModeColumns
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate.document import read_json
 from riskjudge.io.files import replacing

@@ -13,7 +13,8 @@ import numpy as np
 
 from riskjudge._version import __version__
 from riskjudge.calibration import Certificate, Fused, Sample
-from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.modes import ModeColumns
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import Router
 from riskjudge.gate.document import read_json

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from riskjudge.data.trace import ABSENCES, Trace
+from riskjudge.data.modes import ABSENCES
+from riskjudge.data.trace import Trace
 from riskjudge.signals.fusion import absent
 from riskjudge.signals.gate import FusedGate
 from riskjudge.signals.signal import REFERENCES, Cost

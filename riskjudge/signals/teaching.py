@@ -8,8 +8,9 @@ import numpy as np
 
 from riskjudge._typing import FloatArray, IntArray
 from riskjudge.calibration.sample import Sample
+from riskjudge.data.modes import ModeColumns
 from riskjudge.data.source import ScoreSource
-from riskjudge.data.trace import ModeColumns, Trace
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.signals.fusion import Fusion, Taught, hashed_ids
 
