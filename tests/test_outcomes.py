@@ -119,3 +119,87 @@ def test_an_unfitted_gate_is_told_from_a_fitted_one_that_accepts_nothing(tmp_pat
         text = command("report", path)[1]
         assert ("decided without a certificate" in text) is (name == "unfitted")
     assert [whole["without_certificate"] for whole in said] == [len(trace), 0]
+
+
+def decided():
+    """Outcomes of a gate over two modes, with everything that may be missing."""
+    frame = riskjudge.demo_trace().to_frame()[:400]
+    gate = riskjudge.Router(alpha=0.3).fit(riskjudge.Trace.from_frame(frame))
+    frame.loc[3, ["v1", "u1"]] = None
+    frame.loc[4, "u2"] = None
+    frame.loc[5, ["v1", "u1", "v2", "u2"]] = None
+    frame["why1"] = None
+    frame.loc[3, "why1"] = "panel_split"
+    frame["uncertainty"], frame["v7x"] = 0.5, "text"
+    return riskjudge.Trace.from_frame(frame), gate.decide(riskjudge.Trace.from_frame(frame))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_what_each_mode_said_is_kept_and_is_a_trace_again(tmp_path, form):
+    trace, whole = decided()
+    path = tmp_path / f"outcomes.{form}"
+    write_table(whole.to_frame(), path)
+    again = read_outcomes(path)
+    assert again.modes == trace.modes == ("parametric", "retrieval")
+    for kept in (again.readings, riskjudge.read_trace(path)):
+        assert np.array_equal(kept.verdicts, trace.verdicts)
+        assert np.array_equal(kept.scores, trace.scores, equal_nan=True)
+        assert np.array_equal(kept.absence, trace.absence)
+    assert np.array_equal(again.readings.last, whole.readings.last)
+    assert {"trace_uncertainty", "v7x"} <= set(again.extra.columns)
+    assert again.to_frame().columns.tolist() == whole.to_frame().columns.tolist()
+
+
+def test_the_last_mode_that_said_anything_is_named():
+    trace, whole = decided()
+    frame = whole.to_frame().set_index("item_id")
+    accepted = frame["mode"].notna()
+    assert (frame["last_mode"] == frame["mode"])[accepted].all()
+    assert (frame["last_verdict"] == frame["verdict"])[accepted].all()
+    declined = frame[~accepted & frame["v2"].notna()]
+    assert (declined["uncertainty"] == declined["u2"]).all()
+    assert frame.loc[trace.item_id[5], ["last_mode", "last_verdict"]].isna().all()
+    unfitted = riskjudge.Router(unfitted="abstain").decide(trace).to_frame()
+    assert unfitted["last_mode"].isna().all()
+    let_through = riskjudge.Router().decide(trace).to_frame()
+    assert (let_through["last_mode"] == let_through["mode"])[let_through["v1"].notna()].all()
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("last_mode", "mode9", "row 1, last_mode: 'mode9' is not one of parametric, retrieval"),
+        ("last_mode", "retrieval", "row 1: accepted in another mode"),
+        ("v1", 0, "row 1: `verdict` is not what the accepting mode said"),
+        ("v1", "perhaps", "row 1, v1"),
+        ("why2", "tired", "row 1, why2"),
+        ("u1", "low", "row 1, u1"),
+    ],
+)
+def test_readings_that_deny_the_decision_are_refused(column, value, said):
+    _, whole = decided()
+    frame = whole.to_frame()
+    first = frame[(frame["mode"] == "parametric") & (frame["verdict"] == 1)].index[0]
+    frame = frame.loc[first:].reset_index(drop=True).astype(object)
+    frame.loc[0, column] = value
+    with pytest.raises(InputError, match=said):
+        Outcomes.from_frame(frame)
+
+
+def test_columns_of_a_mode_that_the_gate_does_not_use_are_no_readings(tmp_path):
+    frame = riskjudge.demo_trace().to_frame()[:300].assign(v2="junk")
+    frame["mode2"] = "search"
+    one = [riskjudge.ModeColumns("plain", "v1", "u1")]
+    trace = riskjudge.Trace.from_frame(frame, modes=one)
+    write_table(riskjudge.Router().decide(trace).to_frame(), tmp_path / "o.csv")
+    again = read_outcomes(tmp_path / "o.csv")
+    assert again.modes == ("plain",)
+    assert {"trace_v2", "trace_u2", "trace_mode2"} <= set(again.extra.columns)
+
+
+def test_two_files_of_outcomes_of_one_gate_are_stacked():
+    from riskjudge.gate.outcomes import stack_outcomes
+
+    _, whole = decided()
+    halves = [whole.at(np.arange(100)), whole.at(np.arange(100, 400))]
+    assert stack_outcomes(halves).to_frame().equals(whole.to_frame())

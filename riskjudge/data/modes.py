@@ -20,7 +20,8 @@ ABSENCES: tuple[str, ...] = (*map(str, AbstainReason), UNDECIDED, *map(str, Fail
 FIRST_FAILURE = ABSENCES.index(UNDECIDED) + 1
 
 
-_MODE_COLUMN = re.compile("(v|u|why|source|mode)([1-9][0-9]?)")
+MODE_COLUMN = re.compile("(v|u|why|source|mode)([1-9][0-9]?)")
+"""Names that a table keeps for its modes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def default_modes(columns: Sequence[str], source: str = "the table") -> list[Mod
 def _refuse_halves(columns: Sequence[str], whole: Sequence[ModeColumns], source: str) -> None:
     """A column of a mode whose others are missing is a mistake, and not something to carry along."""
     for column in columns:
-        match = _MODE_COLUMN.fullmatch(str(column))
+        match = MODE_COLUMN.fullmatch(str(column))
         if match and int(match[2]) > len(whole):
             k = match[2]
             flags = " ".join(f"--mode {m.name}={m.verdict},{m.uncertainty}" for m in whole)

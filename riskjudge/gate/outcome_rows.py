@@ -12,6 +12,7 @@ from riskjudge.data.columns import Columns
 from riskjudge.data.modes import ABSENCES, FIRST_FAILURE
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind, ItemStatus
 from riskjudge.errors import InputError
+from riskjudge.gate.readings import Readings, has_readings, read_readings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +46,8 @@ class OutcomeRows(NamedTuple):
     labels: IntArray
 
 
-def outcome_rows(frame: pd.DataFrame, source: str) -> OutcomeRows:
-    """Read and check every row.
+def outcome_rows(frame: pd.DataFrame, source: str) -> tuple[OutcomeRows, Readings | None]:
+    """Read and check every row; what the modes said comes along where the table holds it.
 
     Parameters
     ----------
@@ -102,10 +103,27 @@ def outcome_rows(frame: pd.DataFrame, source: str) -> OutcomeRows:
             "score_failed with a `failure`, graded with the rest",
         ),
     )
-    modes = _in_order_of_asking(names, asked)
+    readings = None
+    if has_readings(frame.columns):
+        modes, readings = read_readings(frame, source)
+    else:
+        modes = _in_order_of_asking(names, asked)
     place = {name: k for k, name in enumerate(modes)}
+    strange = [row for row, name in enumerate(names) if name is not None and name not in place]
+    if strange:
+        raise check.wrong("mode", strange[0], names[strange[0]], f"one of {', '.join(modes)}")
     mode = np.array([-1 if name is None else place[name] for name in names], dtype=np.int64)
-    return OutcomeRows(item_id, modes, mode, verdict, why_not, certified, asked, labels)
+    if readings is not None:
+        _refuse(
+            source,
+            (accepted & (readings.last != mode), "accepted in another mode than `last_mode` says"),
+            (
+                accepted & (readings.verdict != verdict),
+                "`verdict` is not what the accepting mode said",
+            ),
+        )
+    rows = OutcomeRows(item_id, modes, mode, verdict, why_not, certified, asked, labels)
+    return rows, readings
 
 
 def _refuse(source: str, *rules: tuple[BoolArray, str]) -> None:

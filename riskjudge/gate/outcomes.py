@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from riskjudge._typing import BoolArray, IntArray, ObjectArray
-from riskjudge.data.modes import ABSENCES, FIRST_FAILURE
+from riskjudge.data.modes import ABSENCES, FIRST_FAILURE, MODE_COLUMN
 from riskjudge.data.trace import Trace
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, ItemStatus
 from riskjudge.errors import InputError
 from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.outcome_rows import COLUMNS, outcome_rows
+from riskjudge.gate.readings import LAST_MODE, SUMMARY, Readings, columns_of, nullable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +53,8 @@ class Outcomes:
         What is right, -1 where nobody knows.
     extra : DataFrame
         Carried along from the trace.
+    readings : Readings or None
+        What each mode said, accepted or not; None where a file does not hold it.
     """
 
     item_id: ObjectArray
@@ -63,6 +66,7 @@ class Outcomes:
     asked: IntArray
     labels: IntArray
     extra: pd.DataFrame
+    readings: Readings | None = None
 
     def __len__(self) -> int:
         return len(self.item_id)
@@ -103,17 +107,7 @@ class Outcomes:
 
     def rows(self, index: BoolArray) -> Outcomes:
         """The items where `index` is true."""
-        return Outcomes(
-            self.item_id[index],
-            self.modes,
-            self.mode[index],
-            self.verdict[index],
-            self.why_not[index],
-            self.certified[index],
-            self.asked[index],
-            self.labels[index],
-            self.extra[index],
-        )
+        return self.at(np.flatnonzero(index))
 
     def at(self, order: IntArray) -> Outcomes:
         """The items in another order."""
@@ -127,6 +121,7 @@ class Outcomes:
             self.asked[order],
             self.labels[order],
             self.extra.iloc[order].reset_index(drop=True),
+            None if self.readings is None else self.readings.at(order),
         )
 
     def column(self, name: str) -> pd.Series:
@@ -155,13 +150,14 @@ class Outcomes:
             "item_id": self.item_id,
             "status": status,
             "mode": names[self.mode],
-            "verdict": _nullable(self.verdict),
+            "verdict": nullable(self.verdict),
             "abstain_reason": reasons[np.where(self.abstained, self.why_not, -1)],
             "failure": reasons[np.where(self.failed, self.why_not, -1)],
             "undecided": self.undecided,
             "certified": self.certified,
             "asked": self.asked,
-            "label": _nullable(self.labels),
+            "label": nullable(self.labels),
+            **({} if self.readings is None else self.readings.columns(self.modes)),
         }
         return pd.concat([pd.DataFrame(data), self.extra.reset_index(drop=True)], axis=1)
 
@@ -175,9 +171,12 @@ class Outcomes:
             If a column is missing, or a row leaves out what it must say or contradicts itself; see
             :func:`riskjudge.gate.outcome_rows.outcome_rows`.
         """
-        rows = outcome_rows(frame, source)
-        extra = frame.drop(columns=[*COLUMNS, "label"], errors="ignore").reset_index(drop=True)
-        return cls(*rows, extra=extra)
+        rows, readings = outcome_rows(frame, source)
+        read = [*COLUMNS, "label"]
+        if readings is not None:
+            read += columns_of(len(rows.modes))
+        extra = frame.drop(columns=read, errors="ignore").reset_index(drop=True)
+        return cls(*rows, extra=extra, readings=readings)
 
 
 def read_outcomes(path: str | Path) -> Outcomes:
@@ -195,7 +194,8 @@ def read_outcomes(path: str | Path) -> Outcomes:
     """
     from riskjudge.io.tables import read_table
 
-    return Outcomes.from_frame(read_table(path, text=["item_id", "mode"]), str(path))
+    names = ["item_id", "mode", LAST_MODE, *(f"mode{k}" for k in range(1, 100))]
+    return Outcomes.from_frame(read_table(path, text=names), str(path))
 
 
 CALIBRATED_ON = "calibrated_on"
@@ -230,6 +230,7 @@ def stack_outcomes(parts: Sequence[Outcomes]) -> Outcomes:
         np.concatenate([part.asked for part in parts]),
         np.concatenate([part.labels for part in parts]),
         extra,
+        Readings.stacked([part.readings for part in parts]),
     )
 
 
@@ -261,15 +262,14 @@ def decide_all(
         broke = trace.absence[:, k] >= FIRST_FAILURE
         why_not = np.where(broke, trace.absence[:, k], why_not)
     why_not[accepted_by >= 0] = -1
-    return _outcomes(trace, accepted_by, why_not, asked, certified=certified)
+    return _outcomes(trace, accepted_by, why_not, asked, order, certified=certified)
 
 
 def decline_all(trace: Trace) -> Outcomes:
     """Everything declined as ``below_conformal`` by a gate that is not fitted, nothing asked."""
     n = len(trace)
-    return _outcomes(
-        trace, np.full(n, -1), np.full(n, _BELOW), np.zeros(n, dtype=np.int64), certified=False
-    )
+    nobody = np.zeros(n, dtype=np.int64)
+    return _outcomes(trace, np.full(n, -1), np.full(n, _BELOW), nobody, (), certified=False)
 
 
 def pass_through(trace: Trace) -> Outcomes:
@@ -278,13 +278,18 @@ def pass_through(trace: Trace) -> Outcomes:
     # A mode may give a verdict without a confidence; uncertified, the verdict stands.
     accepted_by = np.where(trace.verdicts[:, 0] >= 0, 0, -1)
     why_not = np.where(accepted_by >= 0, -1, absent)
-    return _outcomes(
-        trace, accepted_by, why_not, np.ones(len(trace), dtype=np.int64), certified=False
-    )
+    first = np.ones(len(trace), dtype=np.int64)
+    return _outcomes(trace, accepted_by, why_not, first, (0,), certified=False)
 
 
 def _outcomes(
-    trace: Trace, accepted_by: IntArray, why_not: IntArray, asked: IntArray, *, certified: bool
+    trace: Trace,
+    accepted_by: IntArray,
+    why_not: IntArray,
+    asked: IntArray,
+    order: Sequence[int] | IntArray,
+    *,
+    certified: bool,
 ) -> Outcomes:
     verdict = np.where(
         accepted_by >= 0, trace.verdicts[np.arange(len(trace)), np.maximum(accepted_by, 0)], -1
@@ -292,11 +297,11 @@ def _outcomes(
     extra = trace.extra.reset_index(drop=True)
     if trace.group is not None:
         extra = extra.assign(group=trace.group)
-    taken = {*COLUMNS, "label"}
+    taken = {*COLUMNS, "label", *SUMMARY}
     names = {}
     for column in extra.columns:
         free = column
-        while free in taken:
+        while free in taken or MODE_COLUMN.fullmatch(str(free)):
             free = f"trace_{free}"
         taken.add(free)
         names[column] = free
@@ -310,10 +315,5 @@ def _outcomes(
         asked,
         trace.labels,
         extra.rename(columns=names),
+        Readings.of(trace, accepted_by, order),
     )
-
-
-def _nullable(codes: IntArray) -> pd.api.extensions.ExtensionArray:
-    import pandas as pd
-
-    return pd.arrays.IntegerArray(np.maximum(codes, 0), codes < 0)
