@@ -351,10 +351,10 @@ def test_the_command_line_with_a_gate_and_with_outcomes(tmp_path):
     riskjudge.demo_trace().to_frame().to_csv(trace, index=False)
     assert run("calibrate", trace, "--alpha", "0.2", "-o", gate).exit_code == 0
     run("decide", gate, trace, "-o", outcomes)
-    for data in (
-        json.loads(run("rate", trace, "--gate", gate, "--json").stdout),
-        json.loads(run("rate", outcomes, "--json").stdout),
-    ):
+    done = [run("rate", trace, "--gate", gate, "--json"), run("rate", outcomes, "--json")]
+    both = [json.loads(one.stdout) for one in done]
+    assert both[0] == both[1] | {"trace": str(trace)}
+    for data in both:
         parts = data["parts"]
         total = sum(p["share"] * p["corrected"]["estimate"] for p in parts.values())
         assert total == pytest.approx(data["corrected"]["estimate"], abs=0.01)

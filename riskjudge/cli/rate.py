@@ -82,7 +82,7 @@ def load_sample(
 
         fitted = load_router(gate)
         seen = table if modes or not fitted.fitted else table.select(fitted.modes_)
-        sample = RateSample.from_outcomes(fitted.decide(seen), seen)
+        sample = RateSample.from_outcomes(fitted.decide(seen))
     else:
         sample, notes = reading.sample_of(table, only)
     system = None if by is None else _system(extra, by, group, str(path))

@@ -158,30 +158,27 @@ class RateSample:
         )
 
     @classmethod
-    def from_outcomes(cls, outcomes: Outcomes, trace: Trace | None = None) -> RateSample:
+    def from_outcomes(cls, outcomes: Outcomes) -> RateSample:
         """From what a gate did.
 
         Parameters
         ----------
         outcomes : Outcomes
-        trace : Trace, optional
-            The rows that the gate decided on. With it, rows that it did not accept keep the verdict
-            of the last mode that gave one: it still tells something of them.
+            Rows that were not accepted keep the verdict of the last mode that gave one, where the
+            outcomes hold it: it still tells something of them.
         """
         part = np.zeros(len(outcomes), dtype=np.int64)
         for i, which in enumerate((outcomes.abstained, outcomes.undecided, outcomes.failed), 1):
             part[which] = i
         verdicts = outcomes.verdict.copy()
         scores = np.full(len(outcomes), np.nan)
-        if trace is not None:
-            for k in range(trace.n_modes):
-                open_ = (outcomes.verdict < 0) & (trace.verdicts[:, k] >= 0)
-                verdicts[open_] = trace.verdicts[open_, k]
-                scores = np.where(open_ | (outcomes.mode == k), trace.scores[:, k], scores)
+        if (seen := outcomes.readings) is not None:
+            for k in range(len(outcomes.modes)):
+                open_ = (outcomes.verdict < 0) & (seen.verdicts[:, k] >= 0)
+                verdicts[open_] = seen.verdicts[open_, k]
+                scores = np.where(open_ | (outcomes.mode == k), seen.scores[:, k], scores)
         extra = outcomes.extra
         group = extra["group"].to_numpy(dtype=object) if "group" in extra.columns else None
-        if trace is not None and trace.group is not None:
-            group = trace.group
         return cls._carried(outcomes.item_id, verdicts, outcomes.labels, part, scores, extra, group)
 
     @classmethod
