@@ -97,6 +97,23 @@ def route(scores: FloatArray, thresholds: FloatArray) -> IntArray:
     return np.where(below.any(axis=1), below.argmax(axis=1), -1)
 
 
+def contradicts(verdicts: IntArray, labels: IntArray, reach: int = 0) -> BoolArray:
+    """Which verdicts are wrong: further than `reach` from their label. All errors are counted by this.
+
+    A missing verdict (-1) contradicts every label, so that it is nowhere counted as right.
+
+    Examples
+    --------
+    >>> contradicts(np.array([1, 0, -1]), np.array([1, 1, 0])).tolist()
+    [False, True, True]
+    >>> contradicts(np.array([3, 0, -1]), np.array([1, 1, 0]), reach=1).tolist()
+    [True, False, True]
+    """
+    if reach == 0:
+        return np.asarray(verdicts != labels)
+    return np.asarray((verdicts < 0) | (np.abs(verdicts - labels) > reach))
+
+
 def threshold_counts(scores: FloatArray, errors: BoolArray) -> PathCounts:
     """Counts of a single mode at every distinct score, in ascending order.
 

@@ -78,6 +78,7 @@ class TraceWorld:
         >>> bool(abs(risk - 0.125) < 0.03), round(coverage, 2)
         (True, 0.46)
         """
+        trace.refuse_numbers("a resampling model")
         labelled = trace.labels >= 0
         if np.count_nonzero(labelled) < 50:
             raise InputError(

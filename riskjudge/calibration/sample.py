@@ -9,7 +9,7 @@ import numpy as np
 
 from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.binomial import check_level
-from riskjudge.counts import Plane
+from riskjudge.counts import Plane, contradicts
 from riskjudge.errors import InputError
 
 
@@ -23,9 +23,9 @@ class Sample:
         Uncertainty of each item in each mode, higher = less sure; NaN where the mode gave no usable
         verdict.
     verdicts : ndarray of int, shape (n, K)
-        Verdicts 0 or 1, -1 where there is none.
+        Verdicts 0 or 1, -1 where there is none. With a `reach`, scores in whole steps.
     labels : ndarray of int, shape (n,)
-        What is right, 0 or 1.
+        What is right, 0 or 1, or a score in the same steps.
     modes : tuple of str
         Names of the modes, in the order in which they are asked.
     pool_scores, pool_verdicts : ndarray or None
@@ -35,6 +35,8 @@ class Sample:
     taught : Sample or None
         Labelled items that were set aside before, without a look at their labels, and have taught
         something (a fused mode, say). They may shape a plan, and are never tested on.
+    reach : int
+        Largest distance of a verdict from its label that is no error; see :class:`.Grading`.
     """
 
     scores: FloatArray
@@ -45,6 +47,7 @@ class Sample:
     pool_verdicts: IntArray | None = None
     columns_per_mode: int = 1
     taught: Sample | None = None
+    reach: int = 0
     errors: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,7 +59,8 @@ class Sample:
             )
         if len(self.modes) != n_modes:
             raise InputError(f"{n_modes} modes need {n_modes} names, got {self.modes}")
-        object.__setattr__(self, "errors", self.verdicts != self.labels[:, None])
+        errors = contradicts(self.verdicts, self.labels[:, None], self.reach)
+        object.__setattr__(self, "errors", errors)
 
     @property
     def n(self) -> int:
@@ -82,6 +86,7 @@ class Sample:
             self.pool_verdicts,
             self.columns_per_mode,
             self.taught,
+            self.reach,
         )
 
     def by_verdict(self) -> Sample:
@@ -98,6 +103,11 @@ class Sample:
         >>> sample.by_verdict().modes, sample.by_verdict().scores
         (('judge[0]', 'judge[1]'), array([[nan, 0.2]]))
         """
+        if self.reach:
+            raise InputError(
+                "thresholds by verdict need verdicts of two kinds; scores within a tolerance have none "
+                "(a cut makes some)"
+            )
         return Sample(
             scores_by_verdict(self.scores, self.verdicts),
             np.repeat(self.verdicts, 2, axis=1),

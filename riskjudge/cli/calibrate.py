@@ -68,6 +68,9 @@ def calibrate(
     group: options.Group = None,
     groups: options.Groups = "refuse",
     where: options.Where = None,
+    scale: options.Scale = None,
+    cut: options.Cut = None,
+    tolerance: options.Tolerance = None,
     seed: options.Seed = 0,
     by: Annotated[
         str | None,
@@ -141,14 +144,24 @@ def calibrate(
     from riskjudge.gate.registry import FILE_NAME, registered
     from riskjudge.monitor.selection import thin_by_weight, unlike_pool
 
-    table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
+    table = options.load_trace(
+        trace,
+        modes,
+        item_id=item_id,
+        label=label,
+        group=group,
+        where=where,
+        grading=options.grading_of(scale, cut, tolerance),
+    )
     table = options.with_sources(table, source)
     if unfitted is not None:
         _write_unfitted(table, unfitted, only, output, as_json)
         return
     more = None
     if pool is not None:
-        more = options.load_trace(pool, table.columns, item_id=item_id, group=group, where=where)
+        more = options.load_trace(
+            pool, table.columns, item_id=item_id, group=group, where=where, grading=table.grading
+        )
     said: list[str] = []
     if (weight is None) != (max_weight is None):
         raise InputError("--weight and --max-weight go together")

@@ -55,7 +55,13 @@ def check(
     columns = modes or (fitted.columns_ if fitted.fitted else None)
     old, fresh = (
         options.load_trace(
-            path, columns, item_id=item_id, label=label, group=group, where=conditions
+            path,
+            columns,
+            item_id=item_id,
+            label=label,
+            group=group,
+            where=conditions,
+            grading=options.grading_of(gate=fitted),
         )
         for path, conditions in ((calibration, where), (new, None))
     )

@@ -29,6 +29,9 @@ def decide(
     item_id: options.ItemId = "item_id",
     label: options.Label = "label",
     where: options.Where = None,
+    scale: options.Scale = None,
+    cut: options.Cut = None,
+    tolerance: options.Tolerance = None,
     source: options.StatedSource = None,
     on_mismatch: options.OnMismatch = "refuse",
     as_json: options.AsJson = False,
@@ -47,7 +50,13 @@ def decide(
     fitted = load_any_gate(gate)
     columns = modes or (fitted.columns_ if fitted.fitted else None)
     table = options.load_trace(
-        trace, columns, item_id=item_id, label=label, group=group, where=where
+        trace,
+        columns,
+        item_id=item_id,
+        label=label,
+        group=group,
+        where=where,
+        grading=options.grading_of(scale, cut, tolerance, fitted),
     )
     table = options.with_sources(table, source)
     outcomes = fitted.decide(table, on_mismatch=on_mismatch)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from riskjudge.calibration import Procedure
+    from riskjudge.data.grading import Grading
     from riskjudge.data.modes import ModeColumns
     from riskjudge.data.trace import Trace
     from riskjudge.display.table import Table
@@ -47,6 +48,20 @@ Modes = Annotated[
 ItemId = Annotated[str, typer.Option("--item-id", help="Column of the unique id.")]
 Label = Annotated[str, typer.Option("--label", help="Column of the label.")]
 Group = Annotated[str | None, typer.Option("--group", help="Column of groups of dependent items.")]
+Scale = Annotated[
+    str | None,
+    typer.Option(
+        help="Verdicts and labels are scores of this scale, as 1-5 or 0-1; with --cut or --tolerance."
+    ),
+]
+Cut = Annotated[
+    float | None,
+    typer.Option(help="Scores from here on are verdict 1; an error is the wrong side of the cut."),
+]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(help="An error is a score more than this far from the label."),
+]
 Where = Annotated[
     list[str] | None, typer.Option("--where", help="Keep rows where column=value; repeatable.")
 ]
@@ -119,6 +134,7 @@ def load_trace(
     group: str | None = None,
     where: Sequence[str] | None = None,
     frame: pd.DataFrame | None = None,
+    grading: Grading | None = None,
 ) -> Trace:
     """Read a trace and keep the rows that `where` asks for; `frame` is the file's table if it was read."""
     from riskjudge.data.modes import ModeColumns
@@ -128,8 +144,32 @@ def load_trace(
     frame = keep_rows(read_table(path, text=[item_id]) if frame is None else frame, where, path)
     parsed = [m if isinstance(m, ModeColumns) else ModeColumns.parse(m) for m in modes or ()]
     return Trace.from_frame(
-        frame, modes=parsed or None, item_id=item_id, label=label, group=group, source=str(path)
+        frame,
+        modes=parsed or None,
+        item_id=item_id,
+        label=label,
+        group=group,
+        source=str(path),
+        grading=grading,
     )
+
+
+def grading_of(
+    scale: str | None = None,
+    cut: float | None = None,
+    tolerance: float | None = None,
+    gate: Any = None,
+) -> Grading | None:
+    """How scores are graded: as the flags say, or as a fitted gate was calibrated."""
+    from riskjudge.data.grading import Grading
+
+    fitted = getattr(getattr(gate, "router_", gate), "grading_", None)
+    if scale is not None:
+        return Grading.parse(scale, cut=cut, tolerance=tolerance)
+    if (cut, tolerance) != (None, None):
+        raise InputError("--cut and --tolerance are about scores: give their --scale, as 1-5, too")
+    found: Grading | None = fitted
+    return found
 
 
 def own_group(outcomes: Outcomes) -> str | None:

@@ -41,11 +41,14 @@ def page(
 
     loaded = load_router(gate)
     columns = loaded.columns_ if loaded.fitted else None
-    trace = options.load_trace(items, columns, item_id=item_id, label=label, where=where)
+    grading = options.grading_of(gate=loaded)
+    trace = options.load_trace(
+        items, columns, item_id=item_id, label=label, where=where, grading=grading
+    )
     fitted_on = None
     if calibration is not None:
         fitted_on = options.load_trace(
-            calibration, columns, item_id=item_id, label=label, where=where
+            calibration, columns, item_id=item_id, label=label, where=where, grading=grading
         )
     write_page(output, loaded, trace, calibration=fitted_on, by=by, title=title)
     typer.echo(f"{len(trace)} items -> {output}")

@@ -92,6 +92,9 @@ def _over_levels(kind: str, display: str, text: str) -> Callable[..., None]:
         group: options.Group = None,
         groups: options.Groups = "refuse",
         where: options.Where = None,
+        scale: options.Scale = None,
+        cut: options.Cut = None,
+        tolerance: options.Tolerance = None,
         seed: options.Seed = 0,
         jobs: options.Jobs = -1,
         title: Title = None,
@@ -104,7 +107,13 @@ def _over_levels(kind: str, display: str, text: str) -> Callable[..., None]:
         files = figure_files(output, kind)
         known_band(band)
         table = options.load_trace(
-            trace, modes, item_id=item_id, label=label, group=group, where=where
+            trace,
+            modes,
+            item_id=item_id,
+            label=label,
+            group=group,
+            where=where,
+            grading=options.grading_of(scale, cut, tolerance),
         )
         gates = [
             options.make_gate(
@@ -144,6 +153,9 @@ def risk_coverage(
     group: options.Group = None,
     groups: options.Groups = "refuse",
     where: options.Where = None,
+    scale: options.Scale = None,
+    cut: options.Cut = None,
+    tolerance: options.Tolerance = None,
     seed: options.Seed = 0,
     title: Title = None,
     source: Source = None,
@@ -155,7 +167,13 @@ def risk_coverage(
     files = figure_files(output, "risk-coverage")
     given = _load(gate)
     table = options.load_trace(
-        trace, _columns(modes, given), item_id=item_id, label=label, group=group, where=where
+        trace,
+        _columns(modes, given),
+        item_id=item_id,
+        label=label,
+        group=group,
+        where=where,
+        grading=options.grading_of(scale, cut, tolerance, given),
     )
     if given is None:
         given = options.make_gate(
@@ -185,6 +203,9 @@ def plane(
     group: options.Group = None,
     groups: options.Groups = "refuse",
     where: options.Where = None,
+    scale: options.Scale = None,
+    cut: options.Cut = None,
+    tolerance: options.Tolerance = None,
     seed: options.Seed = 0,
     title: Title = None,
     source: Source = None,
@@ -197,7 +218,13 @@ def plane(
     files = figure_files(output, "plane")
     given = _load(gate)
     table = options.load_trace(
-        trace, _columns(modes, given), item_id=item_id, label=label, group=group, where=where
+        trace,
+        _columns(modes, given),
+        item_id=item_id,
+        label=label,
+        group=group,
+        where=where,
+        grading=options.grading_of(scale, cut, tolerance, given),
     )
     if given is None:
         given = Router(alpha, delta, groups=groups, seed=seed)

@@ -29,6 +29,9 @@ def sweep(
     group: options.Group = None,
     groups: options.Groups = "refuse",
     where: options.Where = None,
+    scale: options.Scale = None,
+    cut: options.Cut = None,
+    tolerance: options.Tolerance = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     as_json: options.AsJson = False,
@@ -38,7 +41,15 @@ def sweep(
     from riskjudge.evaluation.render import SHARE_ABOVE, sweep_table
     from riskjudge.evaluation.splits import sweep as run
 
-    table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
+    table = options.load_trace(
+        trace,
+        modes,
+        item_id=item_id,
+        label=label,
+        group=group,
+        where=where,
+        grading=options.grading_of(scale, cut, tolerance),
+    )
     gate = options.make_gate(
         table,
         alpha=0.1,

@@ -10,6 +10,7 @@ import numpy as np
 
 from riskjudge._typing import FloatArray, IntArray
 from riskjudge.data.columns import Columns
+from riskjudge.data.grading import Grading
 from riskjudge.data.source import ScoreSource
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
 from riskjudge.errors import InputError
@@ -18,6 +19,8 @@ from riskjudge.io.cells import MISSING
 ABSENCES: tuple[str, ...] = (*map(str, AbstainReason), UNDECIDED, *map(str, FailureKind))
 """Why a mode has no usable verdict on an item: it declined, found no preference, or failed."""
 FIRST_FAILURE = ABSENCES.index(UNDECIDED) + 1
+GRADING = "grading"
+"""The column that says how scores are graded, where verdicts are scores."""
 
 
 MODE_COLUMN = re.compile("(v|u|why|source|mode)([1-9][0-9]?)")
@@ -147,10 +150,11 @@ def named_by_source(
 class ModeTable(Columns):
     """The columns of a mode."""
 
-    def mode(self, mode: ModeColumns) -> tuple[IntArray, FloatArray, IntArray]:
+    def mode(
+        self, mode: ModeColumns, grading: Grading | None = None
+    ) -> tuple[IntArray, FloatArray, IntArray]:
         """Verdicts, scores and absences of a mode, each of shape (n,)."""
-
-        verdicts = self.binary(mode.verdict)
+        verdicts = self.graded(mode.verdict, grading)
         scores = self.numbers(mode.uncertainty)
         absence = np.full(len(verdicts), -1)
         absence[np.isnan(scores)] = ABSENCES.index(FailureKind.NO_CONFIDENCE)
@@ -159,6 +163,54 @@ class ModeTable(Columns):
             self._read_reasons(mode.why, verdicts, absence)
         scores[absence >= 0] = np.nan
         return verdicts, scores, absence
+
+    def graded(self, column: str, grading: Grading | None) -> IntArray:
+        """Verdicts 0 or 1, or scores as `grading` takes them; -1 where the cell is empty, shape (n,)."""
+        if grading is None:
+            try:
+                return self.binary(column)
+            except InputError as error:
+                number = re.search(r": '?[-+\d.]+(e[-+]?\d+)?'? is not 0, 1", str(error))
+                hint = (
+                    "; scores of a scale need --scale, and --cut or --tolerance" if number else ""
+                )
+                raise InputError(f"{error}{hint}") from None
+        scores = self.numbers(column)
+        row = grading.outside(scores)
+        if row is not None:
+            right = f"a score from {grading.low:g} to {grading.high:g}, the scale that was declared"
+            raise self.wrong(column, row, self.values(column)[row], right)
+        return grading.codes(scores)
+
+    def labels(self, column: str, grading: Grading | None) -> IntArray:
+        """Labels of the same kind as the verdicts; of scores with a cut, true and false will do."""
+        if grading is not None and not grading.numeric:
+            values = {str(v).strip().lower() for v in self.distinct(column, "a label")[1]}
+            if values and values - MISSING <= {"true", "false"}:
+                return self.binary(column)
+        return self.graded(column, grading)
+
+    @property
+    def tells_grading(self) -> bool:
+        """Whether the table has the column, and not another one that is called so."""
+        return GRADING in self.frame.columns and any(
+            isinstance(value, str) and value.startswith("{") for value in self.values(GRADING)
+        )
+
+    def grading(self, stated: Grading | None) -> Grading | None:
+        """How scores are graded, from the table's own column or as stated."""
+        if not self.tells_grading:
+            return stated
+        texts = set(self.texts(GRADING))
+        own = Grading.from_json(text) if len(texts) == 1 and (text := texts.pop()) else None
+        if own is None:
+            raise InputError(
+                f"{self.source_name}, {GRADING}: the column says how scores are graded, in the same "
+                "words in each row"
+            )
+        if stated not in (None, own):
+            raise InputError(f"{self.source_name} holds {own}, not {stated}")
+        return own
 
     def mode_name(self, mode: ModeColumns) -> str | None:
         """How the table calls a mode; None where it does not say."""

@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
+from riskjudge.counts import contradicts
+from riskjudge.data.grading import Grading, refuse_numbers
 from riskjudge.data.modes import (
     ABSENCES,
+    GRADING,
     ModeColumns,
     ModeTable,
     default_modes,
@@ -42,19 +45,21 @@ class Trace:
     columns : tuple of ModeColumns, length K
         The modes in the order in which they are asked, and where they were read.
     verdicts : ndarray of int, shape (n, K)
-        0 or 1; -1 where the mode gave none.
+        0 or 1; -1 where the mode gave none. Where `grading` has a tolerance, scores in its steps.
     scores : ndarray of float, shape (n, K)
         Uncertainty, higher = less sure; NaN exactly where the mode has no usable verdict.
     absence : ndarray of int, shape (n, K)
         -1 where the mode has a usable verdict, else an index into :data:`ABSENCES`.
     labels : ndarray of int, shape (n,)
-        What is right, 0 or 1; -1 where nobody knows.
+        What is right, 0 or 1 (or a score in steps, as the verdicts); -1 where nobody knows.
     group : ndarray or None, shape (n,)
         Items with equal values depend on one another (several answers to one question, say).
     extra : DataFrame
         Whatever else the table carried, in the same order.
     sources : tuple of ScoreSource or None, length K
         What made each mode's scores; None where nothing says so.
+    grading : Grading or None
+        How scores of the judge were made verdicts; None where it gave verdicts.
     """
 
     item_id: ObjectArray
@@ -66,6 +71,7 @@ class Trace:
     group: ObjectArray | None
     extra: pd.DataFrame
     sources: tuple[ScoreSource | None, ...] = ()
+    grading: Grading | None = None
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -88,6 +94,25 @@ class Trace:
         """Which items have a label."""
         return self.labels >= 0
 
+    @property
+    def reach(self) -> int:
+        """Largest distance of a verdict from its label that is no error."""
+        return 0 if self.grading is None else self.grading.reach
+
+    @property
+    def wrong(self) -> BoolArray:
+        """Which verdicts contradict the label, shape (n, K); of labelled items alone it tells anything."""
+        return contradicts(self.verdicts, self.labels[:, None], self.reach)
+
+    def refuse_numbers(self, what: str) -> None:
+        """Raise where verdicts are numbers, for `what` needs verdicts 0 and 1.
+
+        Raises
+        ------
+        InputError
+        """
+        refuse_numbers(self.grading, what)
+
     def rows(self, index: IntArray | BoolArray) -> Trace:
         """The items at `index`."""
         return Trace(
@@ -100,6 +125,7 @@ class Trace:
             None if self.group is None else self.group[index],
             self.extra.iloc[_positions(index)],
             self.sources,
+            self.grading,
         )
 
     def in_order(self) -> Trace:
@@ -142,6 +168,7 @@ class Trace:
             self.group,
             self.extra,
             tuple(self.sources[k] for k in index),
+            self.grading,
         )
 
     def with_sources(self, sources: Mapping[str, ScoreSource | None]) -> Trace:
@@ -173,6 +200,8 @@ class Trace:
         digest = hashlib.sha256("\0".join(self.modes).encode())
         digest.update("\0".join(map(str, self.sources)).encode())
         digest.update("\0".join(self.item_id[order]).encode())
+        if self.grading is not None:
+            digest.update(self.grading.to_json().encode())
         for array in (self.verdicts, self.scores, self.absence, self.labels):
             digest.update(np.ascontiguousarray(array[order]).tobytes())
         return digest.hexdigest()
@@ -222,6 +251,7 @@ class Trace:
         label: str = "label",
         group: str | None = None,
         source: str = "the table",
+        grading: Grading | None = None,
     ) -> Trace:
         """Validate a table.
 
@@ -238,13 +268,16 @@ class Trace:
             `group` by itself.
         source : str
             How error messages call the table.
+        grading : Grading, optional
+            Verdicts and labels are scores of its scale. With a cut, labels may be true or false
+            instead. A column ``grading`` that :meth:`to_frame` wrote says it by itself.
 
         Raises
         ------
         InputError
-            A missing column, a duplicate id, a value that is not 0/1/true/false, an infinite score,
-            an unknown reason: each with its row (the first data row is row 1) and what would be
-            right.
+            A missing column, a duplicate id, a value that is not 0/1/true/false, an infinite score, a
+            score off its scale, an unknown reason: each with its row (the first data row is row 1)
+            and what would be right.
         """
         if len(frame) == 0:
             raise InputError(f"{source} has no rows; at least one is needed")
@@ -260,16 +293,17 @@ class Trace:
         check = ModeTable(frame, source)
         named = [check.mode_name(mode) for mode in given]
         roles = [(mode.name, mode.verdict, mode.uncertainty) for mode in given]
+        grading = check.grading(grading)
         check_roles(frame.columns, roles, item_id, label, group, source)
         ids = check.ids(item_id)
         # A table without labels has no column of the usual name; another name is meant to be there.
         unlabelled = label == "label" and label not in frame.columns
-        labels = np.full(len(frame), -1) if unlabelled else check.binary(label)
-        parts = [check.mode(mode) for mode in given]
+        labels = np.full(len(frame), -1) if unlabelled else check.labels(label, grading)
+        parts = [check.mode(mode, grading) for mode in given]
         verdicts, scores, absence = (
             np.column_stack(columns) for columns in zip(*parts, strict=True)
         )
-        used = {item_id, label, group}
+        used = {item_id, label, group, GRADING if check.tells_grading else None}
         for mode in given:
             used |= {mode.verdict, mode.uncertainty, mode.why, mode.source, name_column(mode)}
         sources = tuple(None if m.source is None else check.source(m.source) for m in given)
@@ -290,19 +324,20 @@ class Trace:
                 drop=True
             ),
             sources,
+            grading,
         )
 
     def to_frame(self) -> pd.DataFrame:
         """The trace as a table that :meth:`from_frame` takes back."""
         import pandas as pd
 
-        data: dict[str, Any] = {"item_id": self.item_id, "label": _nullable(self.labels)}
+        data: dict[str, Any] = {"item_id": self.item_id, "label": self.shown(self.labels)}
         unnamed = [ModeColumns(f"mode{k + 1}", "", "") for k in range(self.n_modes)]
         told = tuple(mode.name for mode in named_by_source(unnamed, self.sources)) == self.modes
         for k in range(self.n_modes):
             if not told:
                 data[f"mode{k + 1}"] = self.modes[k]
-            data[f"v{k + 1}"] = _nullable(self.verdicts[:, k])
+            data[f"v{k + 1}"] = self.shown(self.verdicts[:, k])
             data[f"u{k + 1}"] = self.scores[:, k]
             if (self.absence[:, k] >= 0).any():
                 data[f"why{k + 1}"] = [
@@ -312,12 +347,21 @@ class Trace:
                 data[f"source{k + 1}"] = str(self.sources[k])
         if self.group is not None:
             data["group"] = self.group
+        if self.grading is not None and self.grading.numeric:
+            data[GRADING] = self.grading.to_json()
         return pd.concat([pd.DataFrame(data), self.extra.reset_index(drop=True)], axis=1)
 
+    def shown(self, codes: IntArray) -> Any:
+        """Verdicts or labels as a column of a table, nulls where there is none."""
+        return shown(codes, self.grading)
 
-def _nullable(codes: IntArray) -> Any:
+
+def shown(codes: IntArray, grading: Grading | None = None) -> Any:
+    """Verdicts or labels as a column of a table: 0 and 1, or scores; nulls where there is none."""
     import pandas as pd
 
+    if grading is not None and grading.numeric:
+        return pd.array(grading.scores(codes), dtype="Float64")
     return pd.arrays.IntegerArray(np.maximum(codes, 0), codes < 0)
 
 
@@ -337,6 +381,8 @@ def stack(traces: Sequence[Trace]) -> Trace:
 
     first = traces[0]
     for trace in traces[1:]:
+        if trace.grading != first.grading:
+            raise InputError(f"verdicts of two kinds: {first.grading} and {trace.grading}")
         for mode, one, other in zip(first.modes, first.sources, trace.sources, strict=True):
             if one != other:
                 known, unknown = (one, other) if one is not None else (other, one)
@@ -356,6 +402,7 @@ def stack(traces: Sequence[Trace]) -> Trace:
         else None,
         pd.concat([trace.extra for trace in traces], join="inner", ignore_index=True),
         first.sources,
+        first.grading,
     )
 
 
@@ -366,11 +413,18 @@ def read_trace(
     item_id: str = "item_id",
     label: str = "label",
     group: str | None = None,
+    grading: Grading | None = None,
 ) -> Trace:
     """Read a trace from CSV, JSONL or Parquet; see :meth:`Trace.from_frame`."""
     from riskjudge.io.tables import read_table
 
     frame = read_table(path, text=[item_id, group or "group"])
     return Trace.from_frame(
-        frame, modes=modes, item_id=item_id, label=label, group=group, source=str(path)
+        frame,
+        modes=modes,
+        item_id=item_id,
+        label=label,
+        group=group,
+        source=str(path),
+        grading=grading,
     )

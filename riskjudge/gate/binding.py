@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from riskjudge.data.grading import Grading
 from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
@@ -56,6 +57,21 @@ def refuse_mismatch(
             "Thresholds mean nothing for other scores: calibrate on these, or let the outcomes be "
             "not certified (on_mismatch='uncertify', --on-mismatch uncertify)"
         )
+
+
+def refuse_other_grading(
+    fitted: Grading | None, seen: Grading | None, here: str, there: str
+) -> None:
+    """Raise where verdicts were made from scores in another way: nothing makes up for that.
+
+    Raises
+    ------
+    InputError
+        Naming both.
+    """
+    if fitted != seen:
+        texts = [str(g) if g is not None else "verdicts 0 or 1" for g in (fitted, seen)]
+        raise InputError(f"{here}: {texts[0]}; {there}: {texts[1]}. They must be the same")
 
 
 def assumed_of(labelled: Trace) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from riskjudge._version import __version__
 from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle
+from riskjudge.data.grading import Grading
 from riskjudge.data.modes import ModeColumns
 from riskjudge.data.source import ScoreSource
 from riskjudge.errors import InputError
@@ -179,6 +180,8 @@ class _Checked:
             return
         if not modes:
             self.wrong("`modes`", [], "a list of at least one mode")
+        if document.get("grading") is not None:
+            self.grading(self.mapping("`grading`", document["grading"]))
         settings = document["settings"]
         both = (settings.get("alpha_pass"), settings.get("alpha_fail")) != (None, None)
         names = threshold_names(tuple(modes), settings["by_verdict"] or both)
@@ -192,6 +195,12 @@ class _Checked:
                 self.hashes(f"`calibration.{name}`", calibration[name])
         for note in self.listed("`calibration.notes`", calibration.get("notes")):
             self.text("a note", note)
+
+    def grading(self, grading: Mapping[str, Any]) -> None:
+        try:
+            Grading(**grading)
+        except (TypeError, InputError) as error:
+            raise InputError(f"{self.source} is damaged: `grading`: {error}") from None
 
     def grouped(self, document: Document) -> None:
         self.text("`by`", document.get("by"))

@@ -13,6 +13,7 @@ from riskjudge import binomial
 from riskjudge._typing import BoolArray, ObjectArray
 from riskjudge.calibration import Certificate, Guarantee, Target
 from riskjudge.calibration.together import certify_together
+from riskjudge.data.grading import Grading
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate.document import GROUPED, sealed, write_document
@@ -202,6 +203,11 @@ class GroupedGate:
     def columns_(self) -> Any:
         """Columns of the modes."""
         return next(iter(self.all_gates.values())).columns_
+
+    @property
+    def grading_(self) -> Grading | None:
+        """How scores were made verdicts."""
+        return next(iter(self.all_gates.values())).grading_
 
     @property
     def notes_(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from riskjudge.calibration import Certificate, procedure_named
+from riskjudge.data.grading import Grading
 from riskjudge.errors import InputError
 from riskjudge.gate.document import GROUPED, Document, check_document, modes_of, read_document
 from riskjudge.gate.grouped import GroupedGate
@@ -103,6 +104,8 @@ def _router(document: Document, source: str) -> Router:
     if document["fitted"]:
         calibration = document["calibration"]
         gate.certificate_ = Certificate.from_dict(document["certificate"])
+        grading = document.get("grading")
+        gate.grading_ = None if grading is None else Grading(**grading)
         gate.fingerprint_ = calibration["fingerprint"]
         gate.labels_, gate.path_labels_ = (
             None if calibration.get(name) is None else LabelPrints.from_dict(calibration[name])

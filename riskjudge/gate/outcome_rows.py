@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from riskjudge._typing import BoolArray, IntArray, ObjectArray
-from riskjudge.data.columns import Columns
-from riskjudge.data.modes import ABSENCES, FIRST_FAILURE
+from riskjudge.data.grading import Grading
+from riskjudge.data.modes import ABSENCES, FIRST_FAILURE, ModeTable
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind, ItemStatus
 from riskjudge.errors import InputError
 from riskjudge.gate.readings import Readings, has_readings, read_readings
@@ -46,8 +46,11 @@ class OutcomeRows(NamedTuple):
     labels: IntArray
 
 
-def outcome_rows(frame: pd.DataFrame, source: str) -> tuple[OutcomeRows, Readings | None]:
-    """Read and check every row; what the modes said comes along where the table holds it.
+def outcome_rows(
+    frame: pd.DataFrame, source: str
+) -> tuple[OutcomeRows, Readings | None, Grading | None]:
+    """Read and check every row; what the modes said comes along where the table holds it, and how
+    scores are graded where verdicts are scores.
 
     Parameters
     ----------
@@ -69,17 +72,19 @@ def outcome_rows(frame: pd.DataFrame, source: str) -> tuple[OutcomeRows, Reading
         raise InputError(
             f"{source} has no column {missing[0]!r}; a file that `riskjudge decide` wrote is needed"
         )
-    check = Columns(frame, source)
+    check = ModeTable(frame, source)
+    grading = check.grading(None)
     item_id = check.ids("item_id")
     status = check.choice("status", _STATUSES, required=True)
     names = check.texts("mode")
-    verdict = check.binary("verdict")
+    verdict = check.graded("verdict", grading)
     reason = check.choice("abstain_reason", tuple(AbstainReason))
     failure = check.choice("failure", tuple(FailureKind))
     undecided = check.flags("undecided")
     certified = check.flags("certified")
     asked = check.whole("asked")
-    labels = check.binary("label") if "label" in frame.columns else np.full(len(frame), -1)
+    labelled = "label" in frame.columns
+    labels = check.labels("label", grading) if labelled else np.full(len(frame), -1)
 
     accepted = np.array([name is not None for name in names], dtype=bool)
     why_not = np.full(len(frame), -1)
@@ -94,7 +99,7 @@ def outcome_rows(frame: pd.DataFrame, source: str) -> tuple[OutcomeRows, Reading
             said != 1,
             f"an item is accepted in a mode or carries one of the reasons {', '.join(ABSENCES)}",
         ),
-        (accepted & (verdict < 0), "an item that is accepted in a mode has a verdict, 0 or 1"),
+        (accepted & (verdict < 0), "an item that is accepted in a mode has a verdict"),
         (~accepted & (verdict >= 0), "there is a verdict, yet no mode that it was accepted in"),
         (accepted & (asked < 1), "an item is accepted in a mode, yet `asked` says that none was"),
         (
@@ -105,7 +110,7 @@ def outcome_rows(frame: pd.DataFrame, source: str) -> tuple[OutcomeRows, Reading
     )
     readings = None
     if has_readings(frame.columns):
-        modes, readings = read_readings(frame, source)
+        modes, readings = read_readings(frame, source, grading)
     else:
         modes = _in_order_of_asking(names, asked)
     place = {name: k for k, name in enumerate(modes)}
@@ -123,7 +128,7 @@ def outcome_rows(frame: pd.DataFrame, source: str) -> tuple[OutcomeRows, Reading
             ),
         )
     rows = OutcomeRows(item_id, modes, mode, verdict, why_not, certified, asked, labels)
-    return rows, readings
+    return rows, readings, grading
 
 
 def _refuse(source: str, *rules: tuple[BoolArray, str]) -> None:

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from riskjudge._typing import BoolArray, IntArray, ObjectArray
-from riskjudge.data.modes import ABSENCES, FIRST_FAILURE, MODE_COLUMN
-from riskjudge.data.trace import Trace
+from riskjudge.counts import contradicts
+from riskjudge.data.grading import Grading
+from riskjudge.data.modes import ABSENCES, FIRST_FAILURE, GRADING, MODE_COLUMN
+from riskjudge.data.trace import Trace, shown
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, ItemStatus
 from riskjudge.errors import InputError
 from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.outcome_rows import COLUMNS, outcome_rows
-from riskjudge.gate.readings import LAST_MODE, SUMMARY, Readings, columns_of, nullable
+from riskjudge.gate.readings import LAST_MODE, SUMMARY, Readings, columns_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +57,8 @@ class Outcomes:
         Carried along from the trace.
     readings : Readings or None
         What each mode said, accepted or not; None where a file does not hold it.
+    grading : Grading or None
+        Of scores with a tolerance: verdicts and labels are scores in its steps.
     """
 
     item_id: ObjectArray
@@ -67,6 +71,7 @@ class Outcomes:
     labels: IntArray
     extra: pd.DataFrame
     readings: Readings | None = None
+    grading: Grading | None = None
 
     def __len__(self) -> int:
         return len(self.item_id)
@@ -102,8 +107,8 @@ class Outcomes:
     @property
     def wrong(self) -> BoolArray:
         """Which accepted verdicts contradict a label."""
-        wrong: BoolArray = self.verdict != self.labels
-        return self.accepted & (self.labels >= 0) & wrong
+        reach = 0 if self.grading is None else self.grading.reach
+        return self.accepted & (self.labels >= 0) & contradicts(self.verdict, self.labels, reach)
 
     def rows(self, index: BoolArray) -> Outcomes:
         """The items where `index` is true."""
@@ -122,6 +127,7 @@ class Outcomes:
             self.labels[order],
             self.extra.iloc[order].reset_index(drop=True),
             None if self.readings is None else self.readings.at(order),
+            self.grading,
         )
 
     def column(self, name: str) -> pd.Series:
@@ -150,15 +156,17 @@ class Outcomes:
             "item_id": self.item_id,
             "status": status,
             "mode": names[self.mode],
-            "verdict": nullable(self.verdict),
+            "verdict": shown(self.verdict, self.grading),
             "abstain_reason": reasons[np.where(self.abstained, self.why_not, -1)],
             "failure": reasons[np.where(self.failed, self.why_not, -1)],
             "undecided": self.undecided,
             "certified": self.certified,
             "asked": self.asked,
-            "label": nullable(self.labels),
-            **({} if self.readings is None else self.readings.columns(self.modes)),
+            "label": shown(self.labels, self.grading),
+            **({} if self.readings is None else self.readings.columns(self.modes, self.grading)),
         }
+        if self.grading is not None:
+            data[GRADING] = self.grading.to_json()
         return pd.concat([pd.DataFrame(data), self.extra.reset_index(drop=True)], axis=1)
 
     @classmethod
@@ -171,12 +179,12 @@ class Outcomes:
             If a column is missing, or a row leaves out what it must say or contradicts itself; see
             :func:`riskjudge.gate.outcome_rows.outcome_rows`.
         """
-        rows, readings = outcome_rows(frame, source)
-        read = [*COLUMNS, "label"]
+        rows, readings, grading = outcome_rows(frame, source)
+        read = [*COLUMNS, "label", *([] if grading is None else [GRADING])]
         if readings is not None:
             read += columns_of(len(rows.modes))
         extra = frame.drop(columns=read, errors="ignore").reset_index(drop=True)
-        return cls(*rows, extra=extra, readings=readings)
+        return cls(*rows, extra=extra, readings=readings, grading=grading)
 
 
 def read_outcomes(path: str | Path) -> Outcomes:
@@ -231,6 +239,7 @@ def stack_outcomes(parts: Sequence[Outcomes]) -> Outcomes:
         np.concatenate([part.labels for part in parts]),
         extra,
         Readings.stacked([part.readings for part in parts]),
+        first.grading,
     )
 
 
@@ -297,7 +306,8 @@ def _outcomes(
     extra = trace.extra.reset_index(drop=True)
     if trace.group is not None:
         extra = extra.assign(group=trace.group)
-    taken = {*COLUMNS, "label", *SUMMARY}
+    numeric = trace.grading if trace.grading is not None and trace.grading.numeric else None
+    taken = {*COLUMNS, "label", *SUMMARY, *([] if numeric is None else [GRADING])}
     names = {}
     for column in extra.columns:
         free = column
@@ -316,4 +326,5 @@ def _outcomes(
         trace.labels,
         extra.rename(columns=names),
         Readings.of(trace, accepted_by, order),
+        numeric,  # after a cut, a verdict is 0 or 1 like any other
     )

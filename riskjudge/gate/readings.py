@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from riskjudge._typing import BoolArray, FloatArray, IntArray
+from riskjudge.data.grading import Grading
 from riskjudge.data.modes import ABSENCES, ModeColumns, ModeTable, default_modes
-from riskjudge.data.trace import Trace
+from riskjudge.data.trace import Trace, shown
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,16 +80,20 @@ class Readings:
         score = self.scores[np.arange(len(self.last)), np.maximum(self.last, 0)]
         return np.where(self.last >= 0, score, np.nan)
 
-    def columns(self, modes: Sequence[str]) -> dict[str, Any]:
+    def columns(self, modes: Sequence[str], grading: Grading | None = None) -> dict[str, Any]:
         """As columns of a table: the summary, then name, verdict, score and absence of each mode."""
         names = np.array([*modes, None], dtype=object)
         reasons = np.array([*ABSENCES, None], dtype=object)
         found: dict[str, Any] = dict(
-            zip(SUMMARY, (names[self.last], nullable(self.verdict), self.uncertainty), strict=True)
+            zip(
+                SUMMARY,
+                (names[self.last], shown(self.verdict, grading), self.uncertainty),
+                strict=True,
+            )
         )
         for k, mode in enumerate(modes):
             found[f"mode{k + 1}"] = mode
-            found[f"v{k + 1}"] = nullable(self.verdicts[:, k])
+            found[f"v{k + 1}"] = shown(self.verdicts[:, k], grading)
             found[f"u{k + 1}"] = self.scores[:, k]
             found[f"why{k + 1}"] = reasons[self.absence[:, k]]
         return found
@@ -117,7 +122,9 @@ def columns_of(n_modes: int) -> list[str]:
     return [*SUMMARY, *(f"{c}{k + 1}" for k in range(n_modes) for c in ("mode", "v", "u", "why"))]
 
 
-def read_readings(frame: pd.DataFrame, source: str) -> tuple[tuple[str, ...], Readings]:
+def read_readings(
+    frame: pd.DataFrame, source: str, grading: Grading | None = None
+) -> tuple[tuple[str, ...], Readings]:
     """The modes' names, and what they said.
 
     Raises
@@ -131,7 +138,7 @@ def read_readings(frame: pd.DataFrame, source: str) -> tuple[tuple[str, ...], Re
         for c in default_modes(list(frame.columns), source)
     ]
     modes = tuple(table.mode_name(column) or column.name for column in columns)
-    parts = [table.mode(column) for column in columns]
+    parts = [table.mode(column, grading) for column in columns]
     verdicts, scores, absence = (np.column_stack(each) for each in zip(*parts, strict=True))
     place = {name: k for k, name in enumerate(modes)}
     last = np.full(len(frame), -1)
@@ -149,10 +156,3 @@ def read_readings(frame: pd.DataFrame, source: str) -> tuple[tuple[str, ...], Re
             f"{source}, row {row + 1}: `{LAST_MODE}` is {modes[last[row]]!r}, which gave no verdict"
         )
     return modes, Readings(verdicts, scores, absence, last)
-
-
-def nullable(codes: IntArray) -> pd.api.extensions.ExtensionArray:
-    """Whole numbers for a table, null where they are negative."""
-    import pandas as pd
-
-    return pd.arrays.IntegerArray(np.maximum(codes, 0), codes < 0)

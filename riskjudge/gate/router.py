@@ -18,12 +18,13 @@ from riskjudge.calibration import (
     default_procedure,
     procedure_named,
 )
+from riskjudge.data.grading import Grading
 from riskjudge.data.modes import ModeColumns
 from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import outcomes
-from riskjudge.gate.binding import assumed_of, mismatches, refuse_mismatch
+from riskjudge.gate.binding import assumed_of, mismatches, refuse_mismatch, refuse_other_grading
 from riskjudge.gate.document import sealed, write_document
 from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.outcomes import Outcomes
@@ -94,6 +95,8 @@ class Router(Parameters):
         What made each mode's scores; the gate refuses scores of another source.
     notes_ : tuple of str
         What was left out or set aside.
+    grading_ : Grading or None
+        How scores were made verdicts; the gate refuses verdicts made otherwise.
     n_labelled_, n_pool_ : int
 
     Notes
@@ -119,6 +122,7 @@ class Router(Parameters):
     certificate_: Certificate
     columns_: tuple[ModeColumns, ...]
     sources_: tuple[ScoreSource | None, ...]
+    grading_: Grading | None
     fingerprint_: str
     labels_: LabelPrints | None
     path_labels_: LabelPrints | None
@@ -179,8 +183,8 @@ class Router(Parameters):
         labels = np.unique(prepared.labelled.labels)
         if len(labels) == 1:
             raise InputError(
-                f"all {len(prepared.labelled)} labels are {labels[0]}: calibration needs items of "
-                "both classes (is it the right label column?)"
+                f"all {len(prepared.labelled)} labels are {trace.shown(labels)[0]}: calibration needs "
+                "items of both classes (is it the right label column?)"
             )
         labelled = prepared.labelled
         fingerprint, used = labelled.fingerprint(), LabelPrints.of(labelled)
@@ -194,11 +198,14 @@ class Router(Parameters):
         """The end of :meth:`fit`: take over a certificate of prepared items."""
         labelled = prepared.labelled
         more = [assumed_of(labelled)]
+        if labelled.grading is not None:
+            more.append(labelled.grading.defines)
         if len(labelled) < np.count_nonzero(trace.labelled):
             more.append(ONE_OF_EACH_GROUP)
         self.certificate_ = replace(certificate, assumptions=(*certificate.assumptions, *more))
         self.columns_ = labelled.columns
         self.sources_ = labelled.sources
+        self.grading_ = labelled.grading
         self.fingerprint_ = labelled.fingerprint()
         self.labels_ = LabelPrints.of(labelled)
         self.path_labels_ = None
@@ -212,6 +219,7 @@ class Router(Parameters):
         trace = trace.select(self._modes(trace))
         if pool is not None:
             pool = pool.select(trace.modes)
+            refuse_other_grading(trace.grading, pool.grading, "the labelled items", "the pool")
             refuse_mismatch(
                 trace.modes, trace.sources, pool.sources, "the labelled items", "the pool"
             )
@@ -223,6 +231,8 @@ class Router(Parameters):
         """Labelled items as a procedure sees them: the gate's modes, split by verdict if asked for."""
         modes = self._modes(labelled)
         labelled = labelled.select(modes)
+        if self.splits_verdicts:
+            labelled.refuse_numbers("a threshold for each verdict")
         pool = None if pool is None else pool.select(modes)
         sample = Sample(
             labelled.scores,
@@ -231,6 +241,7 @@ class Router(Parameters):
             modes,
             None if pool is None else pool.scores,
             None if pool is None else pool.verdicts,
+            reach=labelled.reach,
         )
         return sample.by_verdict() if self.splits_verdicts else sample
 
@@ -297,7 +308,8 @@ class Router(Parameters):
         Raises
         ------
         InputError
-            If the trace lacks one of the gate's modes, or its scores come from another source.
+            If the trace lacks one of the gate's modes, its scores come from another source, or its
+            verdicts were made by another scale, cut or tolerance.
         """
         if on_mismatch not in ON_MISMATCH:
             raise InputError(f"on_mismatch must be 'refuse' or 'uncertify', got {on_mismatch!r}")
@@ -306,6 +318,7 @@ class Router(Parameters):
             decide = outcomes.decline_all if self.unfitted == "abstain" else outcomes.pass_through
             return decide(trace.select(self._modes(trace)))
         trace = trace.select(self.modes_)
+        refuse_other_grading(self.grading_, trace.grading, "the gate", "these items")
         certified = not self.mismatches(trace)
         if not certified and on_mismatch == "refuse":
             refuse_mismatch(self.modes_, self.sources_, trace.sources, "the gate", "these items")
@@ -410,6 +423,8 @@ class Router(Parameters):
         END
         """
         self._check_fitted()
+        if self.grading_ is not None:
+            raise InputError(f"the gate reads {self.grading_}, and SQL knows verdicts 0 and 1 only")
         return sql_case(self.columns_, self.thresholds_, value, dialect)
 
     def to_dict(self) -> dict[str, Any]:
@@ -432,6 +447,8 @@ class Router(Parameters):
             )
         ]
         if self.fitted:
+            if self.grading_ is not None:
+                content["grading"] = self.grading_.to_dict()
             content["certificate"] = self.certificate_.to_dict()
             content["calibration"] = {
                 "n_labelled": self.n_labelled_,

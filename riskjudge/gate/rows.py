@@ -99,7 +99,7 @@ def _reversed_scores(labelled: Trace) -> list[str]:
     from scipy import stats
 
     found = []
-    wrong = labelled.verdicts != labelled.labels[:, None]
+    wrong = labelled.wrong
     for k, mode in enumerate(labelled.columns):
         scores = labelled.scores[:, k]
         usable = ~np.isnan(scores)

@@ -108,10 +108,11 @@ def refuse_other_sources(
     InputError
         If they differ and `on_mismatch` is ``"refuse"``: every difference is named.
     """
-    from riskjudge.gate.binding import mismatches, refuse_mismatch
+    from riskjudge.gate.binding import mismatches, refuse_mismatch, refuse_other_grading
 
     if on_mismatch not in ON_MISMATCH:
         raise InputError(f"`on_mismatch` is {' or '.join(ON_MISMATCH)}, got {on_mismatch!r}")
+    refuse_other_grading(gate.grading_, None, str(what), "this run")
     compared = gate.modes_, gate.sources_, tuple(sources), str(what), "this run"
     if on_mismatch == "refuse":
         refuse_mismatch(*compared)

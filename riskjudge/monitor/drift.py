@@ -174,6 +174,7 @@ def check_drift(
     check_level(gap, "gap")
     if permutations < 1:
         raise InputError(f"permutations must be at least 1, got {permutations}")
+    calibration.refuse_numbers("a check for drift")
     modes = gate.modes_
     calibration = calibration.select(modes).in_order()  # rows are drawn by position
     new = new.select(modes).in_order()

@@ -224,11 +224,17 @@ class _Shown:
         return Example(
             id=str(self.items.item_id[row]),
             texts=tuple((name, text) for name, text in texts if text),
-            verdict=_said(verdict) or "none",
+            verdict=self._said(verdict) or "none",
             uncertainty=None if np.isnan(unsure) else unsure,
             mode=self.items.modes[seen] if seen >= 0 else None,
-            label=_said(label),
+            label=self._said(label),
         )
+
+    def _said(self, value: int) -> str | None:
+        grading = self.items.grading
+        if value < 0 or grading is None or not grading.numeric:
+            return _said(value)
+        return f"{grading.scores(np.array(value)):.9g}"
 
 
 def _uncertainty(items: Trace, mode: IntArray) -> FloatArray:

@@ -228,8 +228,7 @@ class RiskCoverageDisplay(Display):
 
 
 def _alone(labelled: Trace, k: int) -> counts.PathCounts:
-    wrong = labelled.verdicts[:, k] != labelled.labels
-    return counts.threshold_counts(labelled.scores[:, k], wrong)
+    return counts.threshold_counts(labelled.scores[:, k], labelled.wrong[:, k])
 
 
 def _speeds(sample: Sample, certificate: Certificate | None) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
+from riskjudge.data.grading import refuse_numbers
 from riskjudge.data.modes import ABSENCES, FIRST_FAILURE
 from riskjudge.data.trace import Trace
 from riskjudge.data.verdict import UNDECIDED
@@ -142,6 +143,7 @@ class RateSample:
         InputError
             If a labelled row has no positive weight although there is such a column.
         """
+        trace.refuse_numbers("a rate of passes")
         k = 0 if mode is None else trace.mode_index(mode)
         verdicts, absence = trace.verdicts[:, k], trace.absence[:, k]
         undecided = ABSENCES.index(UNDECIDED)
@@ -167,6 +169,7 @@ class RateSample:
             Rows that were not accepted keep the verdict of the last mode that gave one, where the
             outcomes hold it: it still tells something of them.
         """
+        refuse_numbers(outcomes.grading, "a rate of passes")
         part = np.zeros(len(outcomes), dtype=np.int64)
         for i, which in enumerate((outcomes.abstained, outcomes.undecided, outcomes.failed), 1):
             part[which] = i

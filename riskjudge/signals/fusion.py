@@ -272,6 +272,7 @@ def fit_fusion(
     >>> bool(((p > 0.5) == label).mean() > 0.65)
     True
     """
+    trace.refuse_numbers("a fusion of signals")
     chosen = checked_signals(signals)
     names = calibrator_names(calibrators)
     rows = trace.rows(trace.labelled)
