@@ -50,7 +50,6 @@ def files(tmp_path):
     [
         "check grouped.json old.csv new-None.csv",
         "plot risk-coverage old.csv --gate grouped.json -o x.png",
-        "page grouped.json new-None.csv -o x.html",
         "rate new-None.csv --gate grouped.json",
         "calibrate new-None.csv --path grouped.json",
         "run grouped.json items.jsonl -o x.csv --model m --base-url http://127.0.0.1:9/v1",

@@ -273,6 +273,11 @@ def test_the_commands_carry_it_through(tmp_path, capsys, how):
     capsys.readouterr()
     assert run("report", out, "--json") == 0
     assert json.loads(capsys.readouterr().out)["whole"]["items"] == 900
+    old, html = tmp_path / "old.csv", tmp_path / "p.html"
+    page = ("--gate", gate, "--html", html, "--calibration", old)
+    assert run("report", out, *page) == 0
+    assert run("page", gate, tmp_path / "new.csv", "-o", html) == 0
+    assert ("scored each" in html.read_text("utf-8")) is (how[0] == "--tolerance")
     assert run("sweep", tmp_path / "old.csv", *graded, "--splits", "2", "--alphas", "0.2") == 0
     assert run("calibrate", tmp_path / "old.csv", *how) == 2
     assert "--scale" in capsys.readouterr().err

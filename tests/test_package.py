@@ -26,12 +26,12 @@ LAYERS = [
     ("evaluation",),
     ("rates",),  # corrects what a gate decided; draws with `display`
     ("plots",),
-    ("page",),
     ("uncertainty",),
     ("items",),
     ("ledger",),
     # A fused gate is a router over what a fusion gives, and signals may be read from ledger rows.
     ("signals",),
+    ("page",),  # about a gate of any kind
     ("retrieval",),
     ("prompts",),
     ("llm",),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from riskjudge.calibration import Certificate, Guarantee, Obstacle, Shortfall
 from riskjudge.calibration.looks import Look
+from riskjudge.data.reasons import IN_WORDS
 from riskjudge.display.table import UNDEFINED, Table, percent
 from riskjudge.evaluation.splits import Sweep
 from riskjudge.evaluation.summary import Insufficient, Report, Segment
@@ -122,17 +123,54 @@ def _labels(number: int | None, look: Look | None) -> str:
     )
 
 
-def report_tables(report: Report, source: str = "") -> list[Table]:
-    """The whole in detail, and a row for each segment."""
+def report_tables(
+    report: Report, source: str = "", certificates: Mapping[str, Certificate] | None = None
+) -> list[Table]:
+    """The promise, if certificates are given; the whole in detail, and a row for each segment."""
     title = f"Report on {source}" if source else "Report"
     warnings = tuple(f"Not valid: {note}." for note in report.notes)
     notes = _NOTES if report.group is None else (_GROUPED.format(report.group),)
     tables = [Table(title, ("", ""), tuple(_lines(report.whole)), (*warnings, *notes))]
+    if certificates:
+        tables.insert(0, promise_table(certificates, report))
     if report.by is not None:
         header = (report.by, "items", "accepted", "abstained", "failed", "coverage", "FDR")
         rows = tuple((value, *_row(segment)) for value, segment in report.segments.items())
         tables.append(Table(f"{title}, by {report.by}", header, rows, notes))
     return tables
+
+
+def promise_table(certificates: Mapping[str, Certificate], report: Report) -> Table:
+    """What was promised, beside what was measured.
+
+    Parameters
+    ----------
+    certificates : mapping of str to Certificate
+        By what they are about; empty for all items.
+    report : Report
+    """
+    first = next(iter(certificates.values()))
+    rows = [(where or "in words", c.statement) for where, c in certificates.items()]
+    deltas = sorted({c.delta for c in certificates.values()})
+    rows += [
+        ("alpha, delta", f"{first.alpha:g}, {', '.join(f'{delta:.4g}' for delta in deltas)}"),
+        ("kind", " / ".join(sorted({_KIND[c.guarantee] for c in certificates.values()}))),
+        ("measured here", _measured(report)),
+    ]
+    if len(certificates) == 1:
+        rows.append(("about", "all accepted verdicts together; no promise per segment"))
+    return Table("Promise", ("", ""), tuple(rows))
+
+
+def _measured(report: Report) -> str:
+    fdr = report.whole.fdr
+    if report.calibrated_on:
+        return "no test: some of these items were calibrated on"
+    if fdr.interval is None:
+        return (
+            f"{rate_text(fdr)}: no accepted verdict has a label" if not fdr.of else rate_text(fdr)
+        )
+    return f"{rate_text(fdr)} of the accepted verdicts with a label are wrong"
 
 
 _NOTES = ("Intervals are exact (Clopper-Pearson), two-sided, 95 %.",)
@@ -154,7 +192,9 @@ def _lines(s: Segment) -> list[tuple[str, str]]:
     lines = [("items", str(s.items)), ("accepted", str(s.accepted))]
     lines += [(f"  in {mode}", str(count)) for mode, count in s.accepted_by.items()]
     lines.append(("abstained", str(s.abstained)))
-    lines += [(f"  {reason}", str(count)) for reason, count in s.abstained_by.items()]
+    lines += [
+        (f"  {IN_WORDS[reason]} ({reason})", str(count)) for reason, count in s.abstained_by.items()
+    ]
     lines.append(("failed", str(s.failed)))
     lines += [(f"  {kind}", str(count)) for kind, count in s.failed_by.items()]
     if s.undecided:

@@ -60,7 +60,7 @@ def outcome_bar(whole: Segment) -> str:
         return _svg(figure, f"Of {whole.items} items: {described}")
 
 
-def level_curve(levels: tuple[Level, ...], alpha: float) -> str:
+def level_curve(levels: tuple[Level, ...], alpha: float | None) -> str:
     """Coverage of the items against the risk level, with its exact interval; a point a level."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -77,7 +77,8 @@ def level_curve(levels: tuple[Level, ...], alpha: float) -> str:
         for number, (x, y) in enumerate(zip(alphas, coverage, strict=True)):
             (point,) = axes.plot([x], [y], "o", color=TEAL, markersize=7)
             point.set_gid(f"level-{number}")
-        axes.axvline(alpha, color=QUIET, linestyle=":", linewidth=1)
+        if alpha is not None:
+            axes.axvline(alpha, color=QUIET, linestyle=":", linewidth=1)
         axes.set_xlabel("largest tolerated error rate, alpha")
         axes.set_ylabel("share of items accepted")
         axes.set_ylim(0, 1.03)

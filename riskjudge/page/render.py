@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from riskjudge.data.trace import Trace
 from riskjudge.evaluation.summary import Insufficient
 from riskjudge.gate.outcomes import Outcomes
-from riskjudge.gate.router import Router
 from riskjudge.io.files import replacing
 from riskjudge.page.charts import level_curve, outcome_bar, outcome_parts
-from riskjudge.page.content import PageContent, page_content
+from riskjudge.page.content import Level, PageContent, page_content
+from riskjudge.page.gates import Gate
 from riskjudge.share import Rate
 
 
-def write_page(
-    path: str | Path,
-    gate: Router,
-    items: Trace,
-    *,
-    outcomes: Outcomes | None = None,
-    calibration: Trace | None = None,
-    by: str | None = None,
-    title: str | None = None,
-    alphas: Sequence[float] | None = None,
-) -> None:
-    """Write the page, whole or not at all; see :func:`.page_content` for the parameters."""
-    more = {} if alphas is None else {"alphas": alphas}
-    content = page_content(
-        gate, items, outcomes=outcomes, calibration=calibration, by=by, title=title, **more
-    )
+def write_page(path: str | Path, gate: Gate | None, outcomes: Outcomes, **options: Any) -> None:
+    """Write the page, whole or not at all; see :func:`.page_content` for the options."""
+    html = page_html(page_content(gate, outcomes, **options))
     with replacing(path) as temporary:
-        temporary.write_text(page_html(content), "utf-8")
+        temporary.write_bytes(html.encode("utf-8", "replace"))  # half a surrogate is no text
 
 
 def page_html(content: PageContent) -> str:
@@ -64,18 +49,16 @@ def page_html(content: PageContent) -> str:
         parts=outcome_parts(content.report.whole),
         curve=level_curve(content.levels, content.alpha) if content.levels else "",
         levels=[_plain(level) for level in content.levels],
-        start=min(
-            range(len(content.levels)),
-            key=lambda i: abs(content.levels[i].alpha - content.alpha),
-            default=0,
-        ),
+        start=[level.alpha for level in content.levels].index(content.alpha)
+        if content.levels and content.alpha is not None
+        else 0,
     )
 
 
-def _plain(level: Any) -> dict[str, Any]:
+def _plain(level: Level) -> dict[str, Any]:
     return {
         "alpha": f"{100 * level.alpha:g} %",
-        "statement": level.statement,
+        "statements": level.statements,
         "thresholds": [f"{mode}: {said}" for mode, said in level.thresholds],
         "coverage": _interval(level.coverage),
         "fdr": _interval(level.fdr),
