@@ -36,6 +36,8 @@ LAYERS = [
     ("prompts",),
     ("llm",),
     ("judges",),
+    # Asks judges about perturbed items, and draws tables; readers and monitors know nothing of it.
+    ("reliability",),
     ("readers",),
     ("agreement",),
     ("monitor",),

@@ -15,6 +15,7 @@ import typer
 from riskjudge.cli import (
     agreement,
     audit,
+    bound,
     calibrate,
     census,
     check,
@@ -96,6 +97,7 @@ for _commands in (
     run,
     evidence,
     fuse,
+    bound,
     census,
     reading,
     trace,
