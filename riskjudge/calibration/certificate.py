@@ -102,6 +102,8 @@ class Certificate:
         Sum of their deltas: what a choice among them promises; None where this is the first.
     alpha_pass, alpha_fail : float or None
         Levels of the accepted verdicts 1 and 0 by themselves.
+    min_tpr, min_tnr : float or None
+        Smallest share of right verdicts among the accepted items of label 1 and of label 0.
     """
 
     procedure: str
@@ -128,6 +130,8 @@ class Certificate:
     delta_of_fits: float | None = None
     alpha_pass: float | None = None
     alpha_fail: float | None = None
+    min_tpr: float | None = None
+    min_tnr: float | None = None
 
     @property
     def certified(self) -> bool:

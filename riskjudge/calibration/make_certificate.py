@@ -60,6 +60,8 @@ def make_certificate(
         seed=seed,
         alpha_pass=target.alpha_pass,
         alpha_fail=target.alpha_fail,
+        min_tpr=target.min_tpr,
+        min_tnr=target.min_tnr,
     )
 
 
@@ -119,6 +121,9 @@ def _statement(
     )
     if kinds:
         budget = f", {kinds}, each by itself{budget}"
+    for label, rate in target.by_label:
+        verdict = ("fail", "pass")[label]
+        budget += f", and at least {100 * rate:g} % of the accepted items whose label is {label} {verdict}"
     match guarantee:
         case Guarantee.HIGH_PROBABILITY:
             return (
@@ -145,7 +150,7 @@ def _shortfall(chosen: Selection, target: Target) -> Shortfall:
     elif errors >= target.alpha * accepted:
         obstacle = Obstacle.ERROR_RATE
     elif binomial.certifies(errors, accepted, target.alpha, level):
-        budget = target.max_retrieval is not None and not target.by_verdict
+        budget = target.max_retrieval is not None and not target.more_than_risk
         obstacle = Obstacle.RETRIEVAL_BUDGET if budget else Obstacle.OTHER_LEVELS
     else:
         obstacle = Obstacle.TOO_FEW

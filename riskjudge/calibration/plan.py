@@ -71,6 +71,13 @@ class Target:
         null is true, that part's p-value is valid, and the maximum is no smaller (an
         intersection-union test): no share of delta is split. A rule without a threshold for passes
         accepts none with certainty, and keeps the promise about them.
+    min_tpr, min_tnr : float or None
+        Smallest tolerated share of verdicts 1 among the accepted items whose label is 1 (true positive
+        rate), and of verdicts 0 among those whose label is 0 (true negative rate). What is declined
+        does not count. Two further parts of the null, tested in the same way: given how many items of
+        a label are accepted, the wrong verdicts among them are binomial at one minus the rate. Items
+        are drawn whatever their label, so that nobody has to know how common a label is. A rule that
+        accepts no item of the label has shown nothing about it (p-value 1).
     """
 
     alpha: float
@@ -78,9 +85,11 @@ class Target:
     max_retrieval: float | None = None
     alpha_pass: float | None = None
     alpha_fail: float | None = None
+    min_tpr: float | None = None
+    min_tnr: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("alpha", "delta", "max_retrieval", "alpha_pass", "alpha_fail"):
+        for name in self.__slots__:
             value = getattr(self, name)
             if value is not None or name in ("alpha", "delta"):
                 object.__setattr__(self, name, binomial.check_level(value, name))
@@ -90,6 +99,17 @@ class Target:
         """Verdicts with a level of their own, and the levels."""
         levels = ((0, self.alpha_fail), (1, self.alpha_pass))
         return tuple((verdict, level) for verdict, level in levels if level is not None)
+
+    @property
+    def by_label(self) -> tuple[tuple[int, float], ...]:
+        """Labels with a rate of their own, and the smallest share of right verdicts among them."""
+        rates = ((0, self.min_tnr), (1, self.min_tpr))
+        return tuple((label, rate) for label, rate in rates if rate is not None)
+
+    @property
+    def more_than_risk(self) -> bool:
+        """Whether anything is asked about one kind of verdict or label by itself."""
+        return bool(self.by_verdict or self.by_label)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,6 +189,8 @@ def rule_p_values(family_counts: PathCounts, sample: Sample, target: Target) -> 
     p = np.asarray(binomial.p_value(family_counts.errors, family_counts.accepted, target.alpha))
     for verdict, level in target.by_verdict:
         p = np.maximum(p, _verdict_p_values(family_counts, sample, verdict, level))
+    for label, rate in target.by_label:
+        p = np.maximum(p, _label_p_values(family_counts, sample, label, 1.0 - rate))
     if target.max_retrieval is None:
         return p
     calls = retrieval_calls(family_counts, sample)
@@ -188,6 +210,13 @@ def _verdict_p_values(path: PathCounts, sample: Sample, verdict: int, level: flo
     errors = counts.path_counts(sample.scores, sample.errors & columns, path.thresholds).errors
     possible = (path.thresholds[:, columns] > counts.NONE).any(axis=1)
     return np.where(possible, binomial.p_value(errors, accepted, level), 0.0)
+
+
+def _label_p_values(path: PathCounts, sample: Sample, label: int, level: float) -> FloatArray:
+    """P-values of "accepted items of this label are judged wrongly more often than `level`"."""
+    of_label = sample.labels == label
+    there = counts.path_counts(sample.scores[of_label], sample.errors[of_label], path.thresholds)
+    return np.asarray(binomial.p_value(there.errors, there.accepted, level), dtype=np.float64)
 
 
 def asks_later_modes(path: PathCounts, sample: Sample) -> BoolArray:

@@ -86,6 +86,8 @@ class Procedure(ABC):
         max_retrieval: float | None = None,
         alpha_pass: float | None = None,
         alpha_fail: float | None = None,
+        min_tpr: float | None = None,
+        min_tnr: float | None = None,
         seed: int = 0,
     ) -> Certificate:
         """Calibrate: choose thresholds and state what they promise.
@@ -100,10 +102,12 @@ class Procedure(ABC):
             Largest tolerated share of items sent past the first mode; see :class:`Target`.
         alpha_pass, alpha_fail : float, optional
             Levels of the accepted verdicts 1 and 0 by themselves; see :class:`Target`.
+        min_tpr, min_tnr : float, optional
+            Smallest rates of right verdicts among accepted items of label 1 and 0; see :class:`Target`.
         seed : int
             Seeds whatever the procedure draws (only splits are random).
         """
-        target = Target(alpha, delta, max_retrieval, alpha_pass, alpha_fail)
+        target = Target(alpha, delta, max_retrieval, alpha_pass, alpha_fail, min_tpr, min_tnr)
         return self.prepare(sample, seed).certify_at(target)
 
     def options(self) -> dict[str, Any]:

@@ -41,6 +41,20 @@ def calibrate(
     alpha_fail: Annotated[
         float | None, typer.Option(help="The same among accepted fails (verdict 0) by themselves.")
     ] = None,
+    min_tpr: Annotated[
+        float | None,
+        typer.Option(
+            "--min-tpr",
+            help="Smallest share of passes among the accepted items that are right to pass (label 1).",
+        ),
+    ] = None,
+    min_tnr: Annotated[
+        float | None,
+        typer.Option(
+            "--min-tnr",
+            help="Smallest share of fails among the accepted items that are right to fail (label 0).",
+        ),
+    ] = None,
     delta: options.Delta = 0.05,
     procedure: options.ProcedureName = None,
     settings: options.ProcedureOptions = None,
@@ -188,6 +202,7 @@ def calibrate(
                 "--max-retrieval (a fused gate takes --max-cost)": max_retrieval,
                 "--looks, --batch or --sizes": looks or batch or sizes,
                 "--alpha-pass and --alpha-fail": alpha_pass or alpha_fail,
+                "--min-tpr and --min-tnr": min_tpr or min_tnr,
             }
         )
         to_fit = fusing.fused_gate(
@@ -233,7 +248,7 @@ def calibrate(
         seed=seed,
         path=path,
     )
-    gate.set_params(alpha_pass=alpha_pass, alpha_fail=alpha_fail)
+    gate.set_params(alpha_pass=alpha_pass, alpha_fail=alpha_fail, min_tpr=min_tpr, min_tnr=min_tnr)
     if by is not None:
         if looks is not None or sizes is not None or state is not None:
             raise InputError("--by and a schedule of looks do not go together")

@@ -24,6 +24,10 @@ from riskjudge.io.files import replacing
 FORMAT = "riskjudge-gate"
 FORMAT_VERSION = 2
 GROUPED = "grouped_gate"
+BY_VERDICT = ("alpha_pass", "alpha_fail")
+"""Settings about one kind of verdict; any of them makes thresholds by verdict."""
+BY_KIND = (*BY_VERDICT, "min_tpr", "min_tnr")
+"""All settings about one kind of verdict or label."""
 
 Document = Mapping[str, Any]
 
@@ -183,8 +187,8 @@ class _Checked:
         if document.get("grading") is not None:
             self.grading(self.mapping("`grading`", document["grading"]))
         settings = document["settings"]
-        both = (settings.get("alpha_pass"), settings.get("alpha_fail")) != (None, None)
-        names = threshold_names(tuple(modes), settings["by_verdict"] or both)
+        split = any(settings.get(name) is not None for name in BY_VERDICT)
+        names = threshold_names(tuple(modes), settings["by_verdict"] or split)
         self.certificate(self.mapping("`certificate`", document.get("certificate")), names)
         calibration = self.mapping("`calibration`", document.get("calibration"))
         for name in ("n_labelled", "n_pool"):
@@ -226,7 +230,7 @@ class _Checked:
         self.count("`settings.seed`", settings.get("seed"))
         if settings.get("mode") is not None:
             self.text("`settings.mode`", settings["mode"])
-        for name in ("alpha_pass", "alpha_fail"):
+        for name in BY_KIND:
             if settings.get(name) is not None:
                 self.level(f"`settings.{name}`", settings[name])
         budget = settings.get("max_retrieval")

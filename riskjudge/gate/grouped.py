@@ -16,7 +16,7 @@ from riskjudge.calibration.together import certify_together
 from riskjudge.data.grading import Grading
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
-from riskjudge.gate.document import GROUPED, sealed, write_document
+from riskjudge.gate.document import BY_KIND, GROUPED, sealed, write_document
 from riskjudge.gate.outcomes import Outcomes, stack_outcomes
 from riskjudge.gate.router import Prepared, Router
 from riskjudge.gate.sql import dialect_named
@@ -113,9 +113,8 @@ class GroupedGate:
         first = next(iter(samples.values()))
         gate = self.gate
         procedure = gate.procedure_for(len(first.modes) // first.columns_per_mode)
-        target = Target(
-            gate.alpha, gate.delta, gate.max_retrieval, gate.alpha_pass, gate.alpha_fail
-        )
+        by_kind = (getattr(gate, name) for name in BY_KIND)
+        target = Target(gate.alpha, gate.delta, gate.max_retrieval, *by_kind)
         return certify_together(procedure, samples, target, gate.seed)
 
     def _about(self, name: str, certificate: Certificate, together: int) -> Certificate:

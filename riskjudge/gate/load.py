@@ -10,7 +10,14 @@ from typing import Any
 from riskjudge.calibration import Certificate, procedure_named
 from riskjudge.data.grading import Grading
 from riskjudge.errors import InputError
-from riskjudge.gate.document import GROUPED, Document, check_document, modes_of, read_document
+from riskjudge.gate.document import (
+    BY_KIND,
+    GROUPED,
+    Document,
+    check_document,
+    modes_of,
+    read_document,
+)
 from riskjudge.gate.grouped import GroupedGate
 from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.router import Router
@@ -88,7 +95,7 @@ def _router(document: Document, source: str) -> Router:
     settings: dict[str, Any] = dict(document["settings"])
     cls = {cls.kind: cls for cls in (Router, SelectiveGate)}[document["kind"]]
     for name in inspect.signature(cls).parameters:
-        if name not in settings:
+        if name not in settings and name not in BY_KIND:  # gates of before do not name all of these
             raise InputError(f"{source} is damaged: `settings` has no {name!r}")
     stored = settings["procedure"]
     try:

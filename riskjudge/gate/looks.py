@@ -16,6 +16,7 @@ from riskjudge.calibration.looks import Look, Schedule, look_that_would_do
 from riskjudge.calibration.make_certificate import ONCE
 from riskjudge.data.trace import Trace, stack
 from riskjudge.errors import InputError
+from riskjudge.gate.document import BY_KIND
 from riskjudge.gate.labels import Hashes, as_text, from_text, hash_texts, row_hashes
 from riskjudge.gate.path import resolved_path
 from riskjudge.gate.rows import ONE_OF_EACH_GROUP
@@ -240,8 +241,7 @@ def settings_of(gate: Router, modes: Sequence[str]) -> dict[str, Any]:
         "groups",
         "max_retrieval",
         "seed",
-        "alpha_pass",
-        "alpha_fail",
+        *BY_KIND,
     )
     return {name: params.get(name) for name in kept} | {
         "kind": gate.kind,

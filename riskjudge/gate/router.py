@@ -25,7 +25,7 @@ from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import outcomes
 from riskjudge.gate.binding import assumed_of, mismatches, refuse_mismatch, refuse_other_grading
-from riskjudge.gate.document import sealed, write_document
+from riskjudge.gate.document import BY_KIND, BY_VERDICT, sealed, write_document
 from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.gate.parameters import Parameters
@@ -85,6 +85,9 @@ class Router(Parameters):
     alpha_pass, alpha_fail : float, optional
         Largest tolerated error rate among the accepted verdicts 1 and 0, each by itself; thresholds
         are then by verdict. `alpha` stays the level of all accepted verdicts together.
+    min_tpr, min_tnr : float, optional
+        Smallest tolerated share of right verdicts among the accepted items of label 1 and of label 0,
+        each by itself.
 
     Attributes
     ----------
@@ -144,6 +147,8 @@ class Router(Parameters):
         seed: int = 0,
         alpha_pass: float | None = None,
         alpha_fail: float | None = None,
+        min_tpr: float | None = None,
+        min_tnr: float | None = None,
     ) -> None:
         self.alpha = alpha
         self.delta = delta
@@ -156,6 +161,8 @@ class Router(Parameters):
         self.seed = seed
         self.alpha_pass = alpha_pass
         self.alpha_fail = alpha_fail
+        self.min_tpr = min_tpr
+        self.min_tnr = min_tnr
 
     def fit(self, trace: Trace, pool: Trace | None = None) -> Self:
         """Calibrate on the labelled items of a trace.
@@ -270,7 +277,7 @@ class Router(Parameters):
             return FixedSequence(path=tuple(path))
         if isinstance(self.procedure, Procedure):
             return self.procedure
-        if self.procedure is None and (self.alpha_pass, self.alpha_fail) != (None, None):
+        if self.procedure is None and self._level_by_verdict:
             return Portfolio()  # it has chains on which one kind of verdict goes ahead
         if self.procedure is None:
             return default_procedure(n_modes)
@@ -284,8 +291,7 @@ class Router(Parameters):
             alpha,
             self.delta,
             max_retrieval=self.max_retrieval,
-            alpha_pass=self.alpha_pass,
-            alpha_fail=self.alpha_fail,
+            **{name: getattr(self, name) for name in BY_KIND},
             seed=self.seed,
         )
 
@@ -342,8 +348,11 @@ class Router(Parameters):
     @property
     def splits_verdicts(self) -> bool:
         """Whether each verdict of a mode has a threshold of its own."""
-        both = (self.alpha_pass, self.alpha_fail) != (None, None)
-        return self.by_verdict or both
+        return self.by_verdict or self._level_by_verdict
+
+    @property
+    def _level_by_verdict(self) -> bool:
+        return any(getattr(self, name) is not None for name in BY_VERDICT)
 
     def unknown_sources(self, trace: Trace) -> tuple[str, ...]:
         """Modes of which a trace says what made its scores, and the gate does not.

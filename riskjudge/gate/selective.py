@@ -15,7 +15,9 @@ class SelectiveGate(Router):
 
     Parameters
     ----------
-    alpha, delta, procedure, path, by_verdict, groups, unfitted, seed, alpha_pass, alpha_fail : object
+    alpha, delta, procedure, path, by_verdict, groups, unfitted, seed : object
+        As in :class:`Router`.
+    alpha_pass, alpha_fail, min_tpr, min_tnr : object
         As in :class:`Router`.
     mode : str, optional
         Which of the trace's modes; the first by default.
@@ -48,6 +50,8 @@ class SelectiveGate(Router):
         seed: int = 0,
         alpha_pass: float | None = None,
         alpha_fail: float | None = None,
+        min_tpr: float | None = None,
+        min_tnr: float | None = None,
     ) -> None:
         super().__init__(
             alpha,
@@ -60,6 +64,8 @@ class SelectiveGate(Router):
             seed=seed,
             alpha_pass=alpha_pass,
             alpha_fail=alpha_fail,
+            min_tpr=min_tpr,
+            min_tnr=min_tnr,
         )
         self.mode = mode
 

@@ -114,7 +114,7 @@ class ConformalSelection(Procedure):
         paths = candidate_paths(placing, sample.columns_per_mode, self.steps)
 
         def select(target: Target) -> Selection:
-            if target.max_retrieval is not None or target.by_verdict:
+            if target.max_retrieval is not None or target.more_than_risk:
                 raise InputError(
                     f"{self.name} takes no retrieval budget and no level for a kind of verdict; use "
                     "a planned procedure"

@@ -95,7 +95,7 @@ class PresetChains:
         if target.max_retrieval is not None and pool.shape[1] == 2 and self.columns_per_mode == 1:
             kept = 1.0 - most_sent(target, n, len(pool))
             paths.append((_budget_path(pool, kept, self.steps), 0.5))
-        if target.by_verdict and self.columns_per_mode == 2:
+        if target.more_than_risk and self.columns_per_mode == 2:
             paths += self._by_verdict()
         total = sum(weight for _, weight in paths)
         chains = []

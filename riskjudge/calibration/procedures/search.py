@@ -37,10 +37,11 @@ class ExhaustiveSearch(Procedure):
         return lambda target: self._search(sample, target)
 
     def _search(self, sample: Sample, target: Target) -> Selection:
-        if target.max_retrieval is not None or self.objective == Objective.CHEAPEST:
+        beyond = target.max_retrieval is not None or target.more_than_risk
+        if beyond or self.objective == Objective.CHEAPEST:
             raise InputError(
-                f"the exhaustive search of {self.name!r} takes no retrieval budget and no objective "
-                "'cheapest'; use one of the planned procedures"
+                f"the exhaustive search of {self.name!r} takes no retrieval budget, no level for a kind "
+                "of verdict or label and no objective 'cheapest'; use one of the planned procedures"
             )
         if sample.columns_per_mode > 1 or sample.n_modes > 2:
             raise InputError(
