@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from typer.testing import CliRunner
@@ -17,6 +18,7 @@ from riskjudge.calibration import (
     Target,
 )
 from riskjudge.cli import app
+from riskjudge.data.grading import Grading
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate import Router, SelectiveGate
@@ -184,6 +186,12 @@ def test_what_makes_no_sense_is_refused():
         Target(0.1, 0.05, alpha_pass=1.5)
     with pytest.raises(InputError, match="kind of verdict"):
         Router(procedure=ConformalSelection(), alpha_fail=0.1).fit(make_trace())
+    scored = Trace.from_frame(
+        pd.DataFrame({"item_id": ["a", "b"], "label": [1, 2], "v1": [1, 2], "u1": [0.1, 0.2]}),
+        grading=Grading(1, 5, tolerance=0.5),
+    )
+    with pytest.raises(InputError, match="one label needs verdicts 0 or 1"):
+        Router(min_tpr=0.9).fit(scored)
     with pytest.raises(InputError, match="min_tpr"):
         Target(0.1, 0.05, min_tpr=1.0)
     with pytest.raises(InputError, match="planned procedures"):

@@ -240,6 +240,8 @@ class Router(Parameters):
         labelled = labelled.select(modes)
         if self.splits_verdicts:
             labelled.refuse_numbers("a threshold for each verdict")
+        if (self.min_tpr, self.min_tnr) != (None, None):
+            labelled.refuse_numbers("a rate among the items of one label")
         pool = None if pool is None else pool.select(modes)
         sample = Sample(
             labelled.scores,
