@@ -557,3 +557,51 @@ def test_columns_are_mapped_by_name(tmp_path):
     label, verdict, _ = truth(50)
     assert frame["v1"].tolist() == verdict.astype(int).tolist()
     assert frame["label"].tolist() == label.astype(int).tolist()
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def test_a_command_takes_the_log_itself(tmp_path):
+    log, gate = dump(tmp_path / "log.json", inspect_log(N)), tmp_path / "gate.json"
+    done = run("calibrate", log, "-o", gate)
+    assert done.exit_code == 0, done.output
+    for said in ("no trace; it was read as one", "v1: judge", "label: metadata.human_label"):
+        assert said in done.stderr
+    read = tmp_path / "trace.csv"
+    assert run("read", log, "-o", read).exit_code == 0
+    by_log, by_trace = (run("decide", gate, path, "--json") for path in (log, read))
+    assert by_log.exit_code == 0, by_log.output
+    assert by_log.stdout == by_trace.stdout
+    assert "no trace" not in by_trace.stderr
+
+
+def test_a_command_takes_a_map_and_a_file_of_labels(tmp_path):
+    make, more = FILES["openai-batch"]
+    files, labels = make(tmp_path, N), more["labels"](tmp_path, N)
+    done = run("calibrate", files[0], "--label-file", labels, "-o", tmp_path / "gate.json")
+    assert done.exit_code == 0, done.output
+    path = csv(tmp_path / "mine.csv", table(N))
+    mapped = ["v1=grade:good/poor", "c1=sure", "label=expert:pass/fail", "item_id=uid"]
+    flags = [part for text in mapped for part in ("--map", text)]
+    done = run("calibrate", path, "-o", tmp_path / "gate.json", *flags)
+    assert done.exit_code == 0, done.output
+    done = run("rate", path, *flags)
+    assert done.exit_code == 0, done.output
+
+
+def test_a_trace_is_read_as_it_stands(tmp_path):
+    right = np.arange(400) % 2
+    rows = {"item_id": range(400), "label": right, "v1": right, "u1": 0.5, "scores.human": 1}
+    frame = pd.DataFrame({**rows, "input": "?"})
+    path, gate = csv(tmp_path / "trace.csv", frame), tmp_path / "gate.json"
+    done = run("calibrate", path, "-o", gate)
+    assert (done.exit_code, "no trace" in done.output) == (0, False), done.output
+    done = run("calibrate", path, "-o", gate, "--map", "v1=label")
+    assert "is a trace already" in str(done.exception)
+    named = csv(tmp_path / "named.csv", frame.rename(columns={"v1": "v", "u1": "u"}))
+    done = run("calibrate", named, "--mode", "a=v,u", "-o", gate)
+    assert (done.exit_code, "no trace" in done.output) == (0, False), done.output
+    plain = csv(tmp_path / "plain.csv", frame[["item_id", "label"]])
+    assert "or say what is what: --map" in str(run("calibrate", plain, "-o", gate).exception)

@@ -43,6 +43,7 @@ from riskjudge.cli import (
     watch,
 )
 from riskjudge.cli.guard import GuardedGroup
+from riskjudge.cli.importing import add_options
 from riskjudge.errors import OperationalError, RiskJudgeError
 
 app = typer.Typer(
@@ -104,6 +105,7 @@ for _commands in (
     agreement,
 ):
     _commands.register(app)
+add_options(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

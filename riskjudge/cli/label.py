@@ -96,11 +96,12 @@ def _trace(
     label: str,
 ) -> tuple[pd.DataFrame, Loaded, ObjectArray | None]:
     """The table as it is, the sample in it, and the strata of an earlier draw."""
-    from riskjudge.io.tables import read_table
     from riskjudge.rates.sample import STRATUM, WEIGHT
 
-    loaded: Loaded = load_sample(path, by=by, only=only, modes=modes, item_id=item_id, label=label)
-    frame: pd.DataFrame = read_table(path, text=[item_id])
+    frame: pd.DataFrame = options.load_table(path, modes, item_id=item_id, label=label)
+    loaded: Loaded = load_sample(
+        path, by=by, only=only, modes=modes, item_id=item_id, label=label, frame=frame
+    )
     earlier = STRATUM in frame.columns and WEIGHT in frame.columns
     return frame, loaded, frame[STRATUM].map(str).to_numpy(dtype=object) if earlier else None
 

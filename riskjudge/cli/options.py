@@ -139,9 +139,10 @@ def load_trace(
     """Read a trace and keep the rows that `where` asks for; `frame` is the file's table if it was read."""
     from riskjudge.data.modes import ModeColumns
     from riskjudge.data.trace import Trace
-    from riskjudge.io.tables import read_table
 
-    frame = keep_rows(read_table(path, text=[item_id]) if frame is None else frame, where, path)
+    if frame is None:
+        frame = load_table(path, modes, item_id=item_id, label=label)
+    frame = keep_rows(frame, where, path)
     parsed = [m if isinstance(m, ModeColumns) else ModeColumns.parse(m) for m in modes or ()]
     return Trace.from_frame(
         frame,
@@ -152,6 +153,29 @@ def load_trace(
         source=str(path),
         grading=grading,
     )
+
+
+def load_table(
+    path: Path,
+    modes: Sequence[str] | Sequence[ModeColumns] | None = None,
+    *,
+    item_id: str = "item_id",
+    label: str = "label",
+) -> pd.DataFrame:
+    """The table of a trace, or of another tool's file; see :func:`riskjudge.cli.importing.imported`."""
+    from riskjudge.cli.importing import imported
+    from riskjudge.data.modes import ModeColumns
+    from riskjudge.io.tables import read_table
+
+    given = [ModeColumns.parse(mode) for mode in modes or () if isinstance(mode, str)]
+    found = imported(
+        path,
+        columns=[column for mode in given for column in (mode.verdict, mode.uncertainty)],
+        judges=[mode.name for mode in modes or () if isinstance(mode, ModeColumns)],
+        item_id=item_id,
+        label=label,
+    )
+    return read_table(path, text=[item_id]) if found is None else found
 
 
 def grading_of(

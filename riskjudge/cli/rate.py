@@ -60,12 +60,13 @@ def load_sample(
     label: str = "label",
     group: str | None = None,
     where: list[str] | None = None,
+    frame: pd.DataFrame | None = None,
 ) -> Loaded:
-    """Read a trace, a trace and a gate, or outcomes."""
-    from riskjudge.io.tables import read_table
+    """Read a trace, a trace and a gate, or outcomes; `frame` is the file's table if it was read."""
     from riskjudge.rates import RateSample, reading
 
-    frame = read_table(path, text=[item_id])
+    if frame is None:
+        frame = options.load_table(path, modes, item_id=item_id, label=label)
     notes: list[str] = []
     if reading.is_outcomes(list(frame.columns)):
         if gate is not None or only is not None or modes:

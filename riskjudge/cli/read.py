@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from riskjudge.cli import options
-from riskjudge.errors import InputError
 
 
 def register(app: typer.Typer) -> None:
@@ -84,38 +83,25 @@ def read(
     """
     import json
 
+    from riskjudge.cli.importing import choices, keys_and_values
     from riskjudge.io.tables import write_table
-    from riskjudge.readers import Choices, import_files
+    from riskjudge.readers import import_files
 
-    mapped = _pairs("--map", map_)
-    numbers = range(1, len(mapped) + 1)
-    known = {"label", "group", "item_id", *(f"{kind}{n}" for kind in "vu" for n in numbers)}
-    for column in mapped:
-        if column not in known:
-            raise InputError(f"--map fills label, group, item_id, v1, u1, v2 …; not {column!r}")
-    other = _pairs("--choose", choose)
-    if "item_id" in mapped:
-        other["id"] = mapped["item_id"]
     imported = import_files(
         files,
         format=format,
         labels=labels,
-        choices=Choices(
+        choices=choices(
+            map_ or (),
             judges=tuple(judge or ()),
-            label=label or mapped.get("label"),
-            uncertainties=(
-                *(uncertainty or ()),
-                *(mapped[f"u{n}"] for n in numbers if f"u{n}" in mapped),
-            ),
+            label=label,
+            uncertainties=tuple(uncertainty or ()),
             confidences=tuple(confidence or ()),
-            group=group or mapped.get("group"),
+            group=group,
             cut=cut,
-            verdicts=(
-                *(verdict or ()),
-                *(mapped[f"v{n}"] for n in numbers if f"v{n}" in mapped),
-            ),
+            verdicts=tuple(verdict or ()),
             correct=correct,
-            other=other,
+            other=keys_and_values("--choose", choose),
         ),
     )
     write_table(imported.frame, output)
@@ -131,15 +117,3 @@ def read(
     for line in (*imported.taken, *imported.notes):
         typer.echo(line)
     typer.echo(f"{len(imported.frame)} items -> {output}")
-
-
-def _pairs(flag: str, given: list[str] | None) -> dict[str, str]:
-    pairs: dict[str, str] = {}
-    for text in given or ():
-        key, equals, value = text.partition("=")
-        if not (key and equals and value):
-            raise InputError(f"{flag} takes KEY=VALUE, got {text!r}")
-        if key in pairs:
-            raise InputError(f"{flag}: {key!r} is given twice")
-        pairs[key] = value
-    return pairs

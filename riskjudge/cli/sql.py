@@ -82,10 +82,9 @@ def _check(gate: Path, path: Path, dialect: str, item_id: str, as_json: bool) ->
     from riskjudge.data.trace import Trace
     from riskjudge.gate import load_gate
     from riskjudge.gate.sql_check import check_sql
-    from riskjudge.io.tables import read_table
 
     fitted = load_gate(gate)
-    frame = read_table(path, text=[item_id])
+    frame = options.load_table(path, fitted.columns_, item_id=item_id)
     decided = fitted.decide(
         Trace.from_frame(frame, modes=fitted.columns_, item_id=item_id, source=str(path))
     )

@@ -114,7 +114,7 @@ def default_modes(columns: Sequence[str], source: str = "the table") -> list[Mod
         have = ", ".join(map(str, columns))
         raise InputError(
             f"{source} has no columns v1 and u1 (verdict and uncertainty of mode 1); its columns are "
-            f"{have}. Name the modes: --mode name=verdict,uncertainty"
+            f"{have}. Name the modes: --mode name=verdict,uncertainty, or say what is what: --map v1=COLUMN"
         )
     return found
 

@@ -19,8 +19,9 @@ from riskjudge.data.verdict import (
 from riskjudge.errors import InputError
 from riskjudge.readers.choices import Choices, Field, label_candidates, pick
 from riskjudge.readers.documents import Document, read_document
-from riskjudge.readers.formats import FORMATS, Format
+from riskjudge.readers.formats import Format
 from riskjudge.readers.labels import labels_by_id
+from riskjudge.readers.recognition import recognise
 from riskjudge.readers.records import TIES, Record, Said, as_number, failed
 
 if TYPE_CHECKING:
@@ -49,26 +50,6 @@ class Imported:
     modes: tuple[str, ...]
     taken: tuple[str, ...]
     notes: tuple[str, ...]
-
-
-def recognise(document: Document, name: str | None = None) -> Format:
-    """The format of a file, by what it holds.
-
-    Raises
-    ------
-    InputError
-        If the name is unknown, or no format fits.
-    """
-    if name is not None:
-        if name not in FORMATS:
-            raise InputError(f"unknown format {name!r}; the formats are {', '.join(FORMATS)}")
-        return FORMATS[name]
-    for reader in FORMATS.values():
-        if reader.recognises(document):
-            return reader
-    raise InputError(
-        f"{document.path}: no known format fits; the formats are {', '.join(FORMATS)} (--format)"
-    )
 
 
 def import_files(
@@ -120,7 +101,7 @@ def import_files(
         answers, unsure = _with_uncertainty(answers, records, choices, number, len(judges))
         taken.append(f"v{number}: {judge}{how}")
         taken.append(f"u{number}: {unsure}")
-        frame |= _columns(number, answers)
+        frame |= {f"mode{number}": judge} | _columns(number, answers)
         notes.append(_census(judge, answers))
     taken.append(f"label: {label_said}" if found else "label: none")
     if not found:
