@@ -177,3 +177,87 @@ def test_every_field_of_a_report_is_in_its_json():
     whole = report.whole
     assert set(whole.to_dict()) == {field.name for field in dataclasses.fields(whole)}
     json.dumps(report.to_dict(), allow_nan=False)
+
+
+def graded(wrong, right, declined=0, topic="x", start=0):
+    rows = [("one", 1, 0, None, None, False, topic)] * wrong
+    rows += [("one", 1, 1, None, None, False, topic)] * right
+    return rows + [(None, None, 1, "below_conformal", None, False, topic)] * declined
+
+
+LINES = [  # wrong, right, declined, options, whether it is held
+    ((5, 95, 0), ("--max-fdr", 0.05), True),  # a line is held where it is met exactly
+    ((6, 94, 0), ("--max-fdr", 0.05), False),
+    ((5, 95, 0), ("--max-fdr", 0.05, "--sure"), False),
+    ((0, 100, 0), ("--max-fdr", 0.05, "--sure"), True),  # 1 - 0.025 ** (1 / 100) = 0.0362
+    ((0, 72, 0), ("--max-fdr", 0.05, "--sure"), True),  # 0.0499
+    ((0, 71, 0), ("--max-fdr", 0.05, "--sure"), False),  # 0.0506
+    ((0, 3, 0), ("--max-fdr", 0.05), True),
+    ((0, 3, 0), ("--max-fdr", 0.05, "--floor", 10), False),
+    ((0, 0, 9), ("--max-fdr", 1), False),  # undefined
+    ((0, 0, 9), ("--floor-coverage", 0), True),
+    ((0, 50, 50), ("--floor-coverage", 0.5), True),
+    ((0, 49, 51), ("--floor-coverage", 0.5), False),
+    ((0, 50, 50), ("--floor-coverage", 0.5, "--sure"), False),
+    ((0, 50, 50), ("--floor-coverage", 0.5, "--max-fdr", 0), True),
+    ((1, 49, 50), ("--floor-coverage", 0.5, "--max-fdr", 0), False),
+]
+
+
+@pytest.mark.parametrize(("rows", "options", "held"), LINES)
+def test_a_line_is_held_or_missed(tmp_path, command, rows, options, held):
+    path = tmp_path / "o.csv"
+    write_table(outcomes(graded(*rows)).to_frame(), path)
+    code, out, err = command("report", path, *options)
+    assert code == (0 if held else 1)
+    assert "Report on" in out
+    assert ("MISSED" in err) is not held
+    assert "need at " in err
+    data = json.loads(command("report", path, *options, "--json")[1])
+    assert all(line["held"] for line in data["lines"]) is held
+
+
+def test_lines_hold_in_each_segment(tmp_path, command):
+    path = tmp_path / "o.csv"
+    rows = graded(0, 100, topic="good") + graded(20, 80, topic="bad") + graded(0, 5, topic="few")
+    write_table(outcomes(rows).to_frame(), path)
+    assert command("report", path, "--max-fdr", 0.1)[0] == 0
+    code, _, err = command("report", path, "--max-fdr", 0.1, "--by", "topic")
+    assert code == 1
+    assert "held: FDR in topic = good: need at most 10 %, have 0.00 % (0/100" in err
+    assert "MISSED: FDR in topic = bad: need at most 10 %, have 20.00 % (20/100" in err
+    assert "MISSED: FDR in topic = few: need at most 10 %, have too little evidence (5" in err
+    options = ("--max-fdr", 0.2, "--by", "topic", "--floor", 5)
+    assert command("report", path, *options)[0] == 0
+
+
+def test_what_no_certificate_covers_or_was_calibrated_on_holds_no_line(tmp_path, command):
+    path = tmp_path / "o.csv"
+    table = outcomes(graded(0, 100))
+    table.certified[:40] = False
+    write_table(table.to_frame(), path)
+    assert command("report", path, "--floor-coverage", 0.6)[0] == 0
+    code, _, err = command("report", path, "--floor-coverage", 0.61)
+    assert code == 1
+    assert "have 60.00 %" in err
+    assert "certified" in err
+    write_table(table.to_frame().assign(calibrated_on=[True] + [False] * 99), path)
+    assert command("report", path, "--floor-coverage", 0.6)[0] == 0
+    code, _, err = command("report", path, "--max-fdr", 1)
+    assert code == 1
+    assert "calibrated on 1 of the items" in err
+
+
+@pytest.mark.parametrize("option", ["--floor-coverage", "--max-fdr"])
+@pytest.mark.parametrize("value", [-0.1, 1.1, 95, "nan", "x"])
+def test_a_line_is_a_share(tmp_path, command, option, value):
+    path = tmp_path / "o.csv"
+    write_table(outcomes(KNOWN).to_frame(), path)
+    code, out, err = command("report", path, option, value)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+
+
+def test_sure_belongs_to_a_line(tmp_path, command):
+    write_table(outcomes(KNOWN).to_frame(), tmp_path / "o.csv")
+    assert command("report", tmp_path / "o.csv", "--sure")[0] == 2

@@ -24,10 +24,17 @@ if TYPE_CHECKING:
     from riskjudge.gate import Router, SelectiveGate
     from riskjudge.gate.outcomes import Outcomes
 
+
+def one_of(*choices: str) -> Callable[[str], list[str]]:
+    """What the shell offers for an option with these choices."""
+    return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
+
+
 TraceFile = Annotated[
     Path, typer.Argument(metavar="TRACE", help="CSV, JSONL or Parquet, one row an item.")
 ]
 GateFile = Annotated[Path, typer.Argument(metavar="GATE", help="JSON, written by calibrate.")]
+OutcomesFile = Annotated[Path, typer.Argument(metavar="OUTCOMES", help="Written by decide.")]
 By = Annotated[str | None, typer.Option(help="Report each value of this column too.")]
 Floor = Annotated[
     int | None,

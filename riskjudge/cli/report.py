@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def report(
-    outcomes: Annotated[Path, typer.Argument(metavar="OUTCOMES", help="Written by decide.")],
+    outcomes: options.OutcomesFile,
     by: options.By = None,
     floor: options.Floor = None,
     group: options.Group = None,

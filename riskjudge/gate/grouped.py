@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from riskjudge import binomial
-from riskjudge._typing import BoolArray, ObjectArray
+from riskjudge._typing import BoolArray, IntArray, ObjectArray
 from riskjudge.calibration import Certificate, Guarantee, Target
 from riskjudge.calibration.together import certify_together
 from riskjudge.data.grading import Grading
@@ -142,21 +142,23 @@ class GroupedGate:
         on_mismatch : {"refuse", "uncertify"}
             See :meth:`.Router.decide`.
         """
+        decided, places = [], []
+        for rows, gate in self.parts_of(trace):
+            if gate is None:  # nothing is promised about these: none is accepted
+                gate = self.gate.fresh().set_params(unfitted="abstain")
+            decided.append(gate.decide(trace.rows(rows), on_mismatch=on_mismatch))
+            places.append(rows)
+        return stack_outcomes(decided).at(np.argsort(np.concatenate(places), kind="stable"))
+
+    def parts_of(self, trace: Trace) -> list[tuple[IntArray, Router | None]]:
+        """Positions of the items that each gate is for; of those that none is for, None."""
         values = self._values(trace)
         known = np.isin(values, list(self.gates_))
         parts: list[tuple[BoolArray, Router | None]] = [
-            (values == n, g) for n, g in self.gates_.items()
+            (values == name, gate) for name, gate in self.gates_.items()
         ]
         parts.append((~known, self.rest_))
-        decided, places = [], []
-        for inside, gate in parts:
-            if not inside.any():
-                continue
-            if gate is None:  # nothing is promised about these: none is accepted
-                gate = self.gate.fresh().set_params(unfitted="abstain")
-            decided.append(gate.decide(trace.rows(inside), on_mismatch=on_mismatch))
-            places.append(np.flatnonzero(inside))
-        return stack_outcomes(decided).at(np.argsort(np.concatenate(places), kind="stable"))
+        return [(np.flatnonzero(inside), gate) for inside, gate in parts if inside.any()]
 
     @property
     def fitted(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from riskjudge._typing import FloatArray
 from riskjudge.calibration import Certificate, Guarantee
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
@@ -200,8 +201,14 @@ def _at_level(gate: Gate, items: Trace, alpha: float) -> Gate:
     return gate.fresh().set_params(alpha=alpha).fit(items)
 
 
-def decide_again(gate: Gate, outcomes: Outcomes) -> Outcomes:
-    """Outcomes of the same items under another gate over the same modes, from what is on record."""
+def items_of(gate: Gate, outcomes: Outcomes) -> Trace:
+    """The items as the gate saw them, from what is on record.
+
+    Raises
+    ------
+    InputError
+        If the outcomes do not hold it, or are of other modes than the gate's.
+    """
     seen = outcomes.readings
     if seen is None:
         raise InputError(
@@ -214,7 +221,7 @@ def decide_again(gate: Gate, outcomes: Outcomes) -> Outcomes:
             f"the outcomes are of the modes {', '.join(outcomes.modes)}, the gate of "
             f"{', '.join(first.modes_)}; they were decided by another gate"
         )
-    items = Trace(
+    return Trace(
         outcomes.item_id,
         first.columns_,
         seen.verdicts,
@@ -226,8 +233,32 @@ def decide_again(gate: Gate, outcomes: Outcomes) -> Outcomes:
         first.sources_,
         first.grading_,
     )
-    deciding = gate if isinstance(gate, GroupedGate) else first
-    return replace(deciding.decide(items), extra=outcomes.extra)
+
+
+def decide_again(gate: Gate, outcomes: Outcomes) -> Outcomes:
+    """Outcomes of the same items under another gate over the same modes."""
+    deciding = gate if isinstance(gate, GroupedGate) else next(iter(routers_of(gate).values()))
+    return replace(deciding.decide(items_of(gate, outcomes)), extra=outcomes.extra)
+
+
+def thresholds_for(gate: Gate, outcomes: Outcomes) -> FloatArray:
+    """What the uncertainty of each item's last mode had to stay under; NaN where nothing would do.
+
+    Shape (n,).
+    """
+    items = items_of(gate, outcomes)
+    parts = [(np.arange(len(items)), part) for part in routers_of(gate).values()]
+    if isinstance(gate, GroupedGate):
+        parts = [(rows, part) for rows, part in gate.parts_of(items) if part is not None]
+    found = np.full(len(items), np.nan)
+    assert outcomes.readings is not None
+    last, verdict = outcomes.readings.last, outcomes.readings.verdict
+    for rows, part in parts:
+        rows = rows[last[rows] >= 0]
+        thresholds = part.rule_.thresholds
+        column = np.maximum(verdict[rows], 0) if thresholds.shape[1] == 2 else 0
+        found[rows] = thresholds[last[rows], column]
+    return np.where(np.isfinite(found), found, np.nan)
 
 
 def require_own_outcomes(gate: Gate, outcomes: Outcomes) -> None:
