@@ -11,7 +11,8 @@ from scipy import optimize, stats
 from riskjudge.cli import main
 from riskjudge.errors import InputError
 from riskjudge.reliability import bounded
-from riskjudge.reliability.bounded import effect, mask, published
+from riskjudge.reliability.bounded import effect, mask
+from riskjudge.reliability.published import published
 from riskjudge.reliability.ranking import rank_systems
 from riskjudge.reliability.scores import read_scores, widened
 

@@ -15,6 +15,7 @@ import typer
 from riskjudge.cli import (
     agreement,
     audit,
+    bias,
     bound,
     calibrate,
     census,
@@ -101,6 +102,7 @@ for _commands in (
     evidence,
     fuse,
     bound,
+    bias,
     census,
     reading,
     trace,

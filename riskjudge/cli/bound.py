@@ -66,7 +66,8 @@ def bound(
     bias is. Exit code 0: a promise holds. 1: too few items for one.
     """
     from riskjudge.io.tables import read_table, write_table
-    from riskjudge.reliability.bounded import Masking, Published, mask, published
+    from riskjudge.reliability.bounded import Masking, mask
+    from riskjudge.reliability.published import Published, published
     from riskjudge.reliability.ranking import rank_systems
     from riskjudge.reliability.scores import read_scores, widened
     from riskjudge.reliability.tables import bound_table, ranking_table
