@@ -17,6 +17,7 @@ from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate import Router, SelectiveGate, load_gate
 from riskjudge.gate.grouped import REST, GroupedGate
+from riskjudge.gate.registry import registered
 
 ONE = FixedSequence(path=[[0.5]])
 
@@ -129,11 +130,73 @@ def test_what_makes_no_sense_is_refused():
         GroupedGate(Router(), "tpic").fit(trace)
     with pytest.raises(InputError, match="plans its tests"):
         GroupedGate(Router(procedure=Pointwise()), "topic").fit(trace)
-    with pytest.raises(InputError, match="path"):
-        GroupedGate(Router(path=[[0.1, 0.2]]), "topic").fit(trace)
     grouped = GroupedGate(Router(procedure=Portfolio()), "topic").fit(trace)
     with pytest.raises(InputError, match="certificate for each topic"):
         _ = grouped.certificate_
+
+
+def test_a_path_from_other_items_is_tested_in_every_group(tmp_path):
+    """Delta is split over the groups; a group that is through hands its share on."""
+    elsewhere = Router(0.15).fit(
+        Trace.from_frame(
+            make_frame({"x": 500}, {}, seed=9).assign(item_id=lambda f: "x" + f.item_id)
+        )
+    )
+    trace = Trace.from_frame(make_frame({"a": 400, "b": 300}, {"a": 0.1, "b": 0.3}))
+    grouped = GroupedGate(Router(0.15, path=elsewhere), "topic", min_n=50).fit(trace)
+    path = [tuple(vector) for vector in elsewhere.path_]
+    for gate in grouped.gates_.values():
+        certificate = gate.certificate_
+        assert certificate.procedure == "fixed_sequence"
+        assert certificate.n_reserved == 0  # the order cost no label
+        assert certificate.level is None or certificate.level >= 0.025
+        assert tuple(gate.rule_.thresholds[:, 0]) in [
+            tuple(-np.inf if t is None else t for t in vector) for vector in path
+        ]
+        assert gate.path_labels_ is not None
+    grouped.save(tmp_path / "gate.json")
+    assert load_gate(tmp_path / "gate.json").all_gates.keys() == {"a", "b"}
+
+
+@pytest.mark.parametrize("kept", ["a", "b"])
+def test_a_path_that_has_seen_one_group_is_refused(kept):
+    trace = Trace.from_frame(make_frame({"a": 400, "b": 300}, {}))
+    inside = trace.extra["topic"].to_numpy() == kept
+    renamed = trace.rows(inside).to_frame().assign(item_id=lambda f: "new" + f.item_id)
+    for source in (trace.rows(inside), Trace.from_frame(renamed)):
+        with pytest.raises(InputError, match="these very items"):
+            GroupedGate(Router(0.15, path=Router(0.15).fit(source)), "topic").fit(trace)
+
+
+def test_groups_that_are_certified_together_are_one_fit(tmp_path):
+    """Their certificates share one delta; another column, or none, is a second choice."""
+    registry = tmp_path / "registry.jsonl"
+    frame = make_frame({"a": 400, "b": 300}, {}).assign(half=lambda f: f.index % 2)
+    trace = Trace.from_frame(frame)
+
+    def fit(by):
+        return GroupedGate(Router(0.15), by, min_n=50).fit(trace)
+
+    first, again, other = fit("topic"), fit("topic"), fit("half")
+    pooled = Router(0.15).fit(trace)
+    assert [len(registered(g, registry)) for g in (first, again, other, pooled)] == [0, 0, 1, 2]
+    for gate in other.all_gates.values():
+        assert (gate.certificate_.fit_number, gate.certificate_.delta_of_fits) == (2, 0.1)
+    assert pooled.certificate_.fit_number == 3
+    assert pooled.certificate_.delta_of_fits == pytest.approx(0.15)
+
+
+def test_groups_of_one_label_are_certified_and_a_table_of_one_label_is_refused():
+    """A topic where every right answer is "pass" is no mistake; a whole table is."""
+    frame = make_frame({"a": 400, "b": 300}, {"a": 0.1, "b": 0.1})
+    ones = frame.topic == "a"
+    flip = ones & (frame.label == 0)
+    for column in ("label", "v1", "v2"):
+        frame.loc[flip, column] = 1 - frame.loc[flip, column]
+    grouped = GroupedGate(Router(0.15), "topic", min_n=50).fit(Trace.from_frame(frame))
+    assert set(grouped.gates_) == {"a", "b"}
+    with pytest.raises(InputError, match="both classes"):
+        GroupedGate(Router(0.15), "topic").fit(Trace.from_frame(frame[ones]))
 
 
 def test_on_the_command_line(tmp_path):
@@ -157,3 +220,16 @@ def test_on_the_command_line(tmp_path):
     assert run("report", tmp_path / "o.csv").exit_code == 0
     assert run("watch", gate, tmp_path / "o.csv").exit_code in (0, 1)
     assert run("sql", gate).exit_code == 0
+    shared = ["calibrate", tmp_path / "t.csv", "--by", "topic"]
+    for option in (["--looks", 3], ["--sizes", "100,200"], ["--state", "s"]):
+        refused = run(*shared, *option)
+        assert isinstance(refused.exception, InputError)
+        assert "--where topic=VALUE" in str(refused.exception)
+    assert "without --by" in str(run(*shared, "--fuse").exception)
+    source = make_frame({"x": 500}, {}, seed=9).assign(item_id=lambda f: "x" + f.item_id)
+    source.to_csv(tmp_path / "source.csv", index=False)
+    assert run("calibrate", tmp_path / "source.csv", "-o", tmp_path / "p.json").exit_code in (0, 1)
+    along = run(*shared, "--path", tmp_path / "p.json", "--alpha", "0.15", "--json")
+    assert along.exit_code == 0, along.output
+    seen = run(*shared, "--path", gate)
+    assert "no one path" in str(seen.exception)

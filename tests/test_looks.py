@@ -1,6 +1,7 @@
 """Labelling in batches: the schedule's promise holds over all looks, and nothing else is let through."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from riskjudge.cli import app
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate import Router, SelectiveGate, load_gate
+from riskjudge.gate.document import checksum
 from riskjudge.gate.looks import Looks, fit_look
+from riskjudge.gate.registry import registered
 
 
 def make_trace(n=600, seed=0, rate=0.3):
@@ -195,17 +198,65 @@ def test_a_damaged_state_is_refused(tmp_path):
     data = json.loads(state.read_text())
     for broken in (
         {"format": "x"},
-        {"format_version": 2},
+        {"format_version": 1},
         {"ids": "00"},
         {"looks": 3},
         {"schedule": {}},
     ):
-        state.write_text(json.dumps(data | broken))
+        changed = data | broken
+        state.write_text(json.dumps(changed | {"checksum": checksum(changed)}))
         with pytest.raises(InputError):
             Looks.load(state)
     state.write_text("{")
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(InputError, match="not JSON"):
         fit_look(SelectiveGate(), make_trace(), state=state)
+
+
+@pytest.mark.parametrize(
+    "change", [{"looks": []}, {"ids": "", "rows": "", "looks": []}, {"checksum": None}]
+)
+def test_a_state_changed_by_hand_is_refused(tmp_path, change):
+    """Whoever takes a look back has seen it all the same."""
+    state = tmp_path / "looks.json"
+    fit_look(SelectiveGate(), some(make_trace(), 200), state=state, schedule=Schedule(batch=200))
+    data = json.loads(state.read_text())
+    state.write_text(json.dumps(data))  # another layout is no change
+    assert Looks.load(state).last == 1
+    state.write_text(json.dumps(data | change))
+    with pytest.raises(InputError, match="changed by hand"):
+        fit_look(SelectiveGate(), make_trace(), state=state)
+
+
+def test_the_same_plan_begun_again_is_another_fit(tmp_path):
+    """Without its state a schedule starts anew: the registry tells the two apart by their first items."""
+    trace, registry = make_trace(), tmp_path / "registry.jsonl"
+    looks = []
+    for name, rows in (("a", slice(0, 200)), ("a", slice(0, 450)), ("b", slice(100, 300))):
+        part = trace.rows(np.arange(600)[rows])
+        gate = fit_look(
+            SelectiveGate(), part, state=tmp_path / name, schedule=Schedule(batch=200, looks=3)
+        )
+        registered(gate, registry)
+        looks.append((gate.certificate_.look.number, gate.certificate_.fit_number))
+    assert looks == [(1, 1), (2, 1), (1, 2)]
+
+
+def test_of_two_at_one_look_one_is_turned_away(tmp_path):
+    """A lock that two handles of one process cannot hold at once, two processes cannot hold either."""
+    state, trace = tmp_path / "looks.json", some(make_trace(), 200)
+
+    def look(_):
+        try:
+            fit_look(SelectiveGate(), trace, state=state, schedule=Schedule(batch=200, looks=3))
+        except InputError as error:
+            return str(error)
+        return "made"
+
+    with ThreadPoolExecutor(4) as pool:
+        said = sorted(pool.map(look, range(4)))
+    assert said[0] == said[1] == said[2] != "made"
+    assert "look 2 needs 400" in said[0]
+    assert said[3] == "made"
 
 
 def test_a_gate_keeps_its_look(tmp_path):

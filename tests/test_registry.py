@@ -2,6 +2,8 @@
 
 import json
 import pickle
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from typer.testing import CliRunner
 
 from riskjudge.calibration import Guarantee
 from riskjudge.cli import app
+from riskjudge.data.grading import Grading
 from riskjudge.data.modes import ModeColumns
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
@@ -191,6 +194,81 @@ def test_a_damaged_registry_is_named(tmp_path):
     path.write_text(path.read_text() + '{"format": "x"}\n')
     with pytest.raises(InputError, match="line 2"):
         registered(fitted(FRAME, seed=1), path)
+
+
+def test_many_writers_at_once_lose_no_fit_and_count_each(tmp_path):
+    path = tmp_path / FILE_NAME
+    gates = [fitted(FRAME, seed=seed) for seed in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        earlier = list(pool.map(lambda gate: len(registered(gate, path)), gates))
+    assert sorted(earlier) == [0, 1, 2, 3, 4, 5]
+    assert sorted(gate.certificate_.fit_number for gate in gates) == [1, 2, 3, 4, 5, 6]
+    assert len(read_registry(path).fits) == 6
+
+
+def test_another_pool_of_the_same_size_is_another_fit(tmp_path):
+    """Thresholds stand at its quantiles: to try pools is to try rules."""
+    path = tmp_path / FILE_NAME
+    trace = trace_of(FRAME)
+    pools = [trace_of(make_frame(300, seed=s, prefix="p").drop(columns="label")) for s in (5, 6)]
+    shuffled = pools[0].rows(np.random.default_rng(0).permutation(300))
+    gates = [Router(alpha=0.15).fit(trace, pool) for pool in (pools[0], shuffled, pools[1])]
+    assert [len(registered(gate, path)) for gate in gates] == [0, 0, 1]
+    assert gate_from_dict(gates[0].to_dict()).pool_fingerprint_ == gates[0].pool_fingerprint_
+
+
+def test_another_cut_or_tolerance_is_another_fit(tmp_path):
+    path = tmp_path / FILE_NAME
+    rng = np.random.default_rng(0)
+    label = rng.integers(1, 6, 300)
+    frame = pd.DataFrame(
+        {"item_id": np.arange(300).astype(str), "label": label, "u1": rng.random(300)}
+    )
+    frame["v1"] = np.clip(label + rng.integers(-1, 2, 300), 1, 5)
+    gradings = [Grading(1, 5, tolerance=t) for t in (0.5, 0.5, 1.0)] + [Grading(1, 5, cut=3)]
+    gates = [SelectiveGate(0.3).fit(Trace.from_frame(frame, grading=g)) for g in gradings]
+    assert [len(registered(gate, path)) for gate in gates] == [0, 0, 1, 2]
+
+
+def test_a_file_that_is_no_registry_is_left_alone(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("item_id,label\na,1")  # no line feed at its end
+    with pytest.raises(InputError, match="not a line of a registry"):
+        registered(fitted(FRAME), path)
+    assert path.read_text() == "item_id,label\na,1"
+
+
+def test_a_fit_without_a_gate_counts_where_there_is_a_registry(tmp_path, monkeypatch):
+    FRAME.to_csv(tmp_path / "labels.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+
+    def number(*arguments):
+        shared = ["calibrate", "labels.csv", "--json", "--alpha", "0.15", *arguments]
+        return json.loads(CliRunner().invoke(app, shared).stdout)["certificate"]["fit_number"]
+
+    assert number() == 1
+    assert not Path(FILE_NAME).exists()  # nothing is left behind unasked
+    assert number("-o", "gate.json") == 1
+    assert number("--seed", "1") == 2
+    assert number("--seed", "2", "-o", "/dev/null") == 3
+    assert number("--seed", "3", "--no-registry") == 1
+    assert number("--seed", "4") == 4
+    both = ["calibrate", "labels.csv", "--no-registry", "--registry", "x"]
+    assert "do not go together" in str(CliRunner().invoke(app, both).exception)
+
+
+def test_a_sweep_and_a_plan_choose_no_rule_and_are_not_counted(tmp_path, monkeypatch):
+    FRAME.to_csv(tmp_path / "labels.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    shared = ["calibrate", "labels.csv", "--alpha", "0.15"]
+    CliRunner().invoke(app, [*shared, "-o", "gate.json"])
+    before = Path(FILE_NAME).read_bytes()
+    for command in (
+        ["sweep", "labels.csv", "--splits", "2", "--alphas", "0.2"],
+        ["plan", "--pilot", "labels.csv", "--replicates", "2"],
+    ):
+        assert CliRunner().invoke(app, command).exit_code in (0, 1)
+    assert Path(FILE_NAME).read_bytes() == before
 
 
 def test_on_the_command_line(tmp_path):

@@ -192,6 +192,8 @@ class Look:
         Significance of all looks together: what is promised.
     next_labels : int or None
         Labels that the next look takes; None after the last one.
+    started : str
+        Hash of the items of the first look: it tells one schedule from another of the same plan.
     """
 
     number: int
@@ -200,6 +202,7 @@ class Look:
     delta: float
     delta_of_all: float
     next_labels: int | None
+    started: str = ""
 
     @classmethod
     def at(cls, schedule: Schedule, number: int, delta: float) -> Look:

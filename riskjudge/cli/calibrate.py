@@ -16,6 +16,8 @@ from riskjudge.errors import InputError
 if TYPE_CHECKING:
     from riskjudge.calibration import Certificate
     from riskjudge.data.trace import Trace
+    from riskjudge.gate import Router
+    from riskjudge.gate.grouped import GroupedGate
 
 
 def register(app: typer.Typer) -> None:
@@ -126,7 +128,8 @@ def calibrate(
         Path | None,
         typer.Option(
             help="File that remembers, by hashes, which labels certificates have used; by default "
-            "riskjudge-labels.jsonl beside the gate."
+            "riskjudge-labels.jsonl beside the gate. Where no gate is written, that of the current folder "
+            "counts, if there is one."
         ),
     ] = None,
     no_registry: Annotated[
@@ -155,7 +158,6 @@ def calibrate(
     """
     from riskjudge.evaluation.render import certificate_table
     from riskjudge.gate.grouped import GroupedGate
-    from riskjudge.gate.registry import FILE_NAME, registered
     from riskjudge.monitor.selection import thin_by_weight, unlike_pool
 
     table = options.load_trace(
@@ -221,10 +223,7 @@ def calibrate(
         )
         elsewhere = fusing.training_rows(train, table, item_id, label, group)
         fused = fusing.calibrated(to_fit, table, more, fusion, elsewhere)
-        if registry is None and output is not None and (output.is_file() or not output.exists()):
-            registry = output.parent / FILE_NAME
-        if registry is not None and not no_registry:
-            registered(fused.router_, registry)
+        put_on_record(fused.router_, registry, no_registry, output)
         if output is not None:
             fused.save(output)
         if as_json:
@@ -251,15 +250,15 @@ def calibrate(
     gate.set_params(alpha_pass=alpha_pass, alpha_fail=alpha_fail, min_tpr=min_tpr, min_tnr=min_tnr)
     if by is not None:
         if looks is not None or sizes is not None or state is not None:
-            raise InputError("--by and a schedule of looks do not go together")
+            raise InputError(
+                "--by and a schedule of looks do not go together; a schedule for each group does: "
+                f"--where {by}=VALUE with an -o of its own and --delta divided by the number of groups. "
+                "Then all groups and looks hold together with the undivided delta"
+            )
         grouped = GroupedGate(gate, by, min_n).fit(table, more)
         for part in grouped.all_gates.values():
             part.certificate_ = with_assumptions(part.certificate_, said)
-        if registry is None and output is not None and (output.is_file() or not output.exists()):
-            registry = output.parent / FILE_NAME
-        if registry is not None and not no_registry:
-            for part in grouped.all_gates.values():
-                registered(part, registry)
+        put_on_record(grouped, registry, no_registry, output)
         if output is not None:
             grouped.save(output)
         if as_json:
@@ -285,10 +284,7 @@ def calibrate(
         output=output,
     )
     gate.certificate_ = with_assumptions(gate.certificate_, said)
-    if output is not None and (output.is_file() or not output.exists()):  # a pipe has no folder
-        registry = registry or output.parent / FILE_NAME
-    if registry is not None and not no_registry:
-        registered(gate, registry)
+    put_on_record(gate, registry, no_registry, output)
     if output is not None:
         gate.save(output)
     certificate = gate.certificate_
@@ -307,6 +303,28 @@ def calibrate(
     for note in gate.notes_:
         typer.echo(f"note: {note}", err=True)
     raise typer.Exit(0 if certificate.certified else 1)
+
+
+def put_on_record(
+    gate: Router | GroupedGate, registry: Path | None, no_registry: bool, output: Path | None
+) -> None:
+    """Count this fit in the registry that is named, or the one beside the gate.
+
+    A fit that writes no gate has been looked at as well: it counts where the current folder has a
+    registry.
+    """
+    from riskjudge.gate.registry import FILE_NAME, registered
+
+    if no_registry:
+        if registry is not None:
+            raise InputError("--registry and --no-registry do not go together")
+        return
+    if registry is None:
+        written = output is not None and (output.is_file() or not output.exists())  # no pipe
+        beside = output.parent if written and output is not None else Path()
+        registry = beside / FILE_NAME if written or Path(FILE_NAME).exists() else None
+    if registry is not None:
+        registered(gate, registry)
 
 
 def with_assumptions(certificate: Certificate, said: Sequence[str]) -> Certificate:

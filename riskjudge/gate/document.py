@@ -194,6 +194,8 @@ class _Checked:
         for name in ("n_labelled", "n_pool"):
             self.count(f"`calibration.{name}`", calibration.get(name))
         self.text("`calibration.fingerprint`", calibration.get("fingerprint"))
+        if calibration.get("pool_fingerprint") is not None:
+            self.text("`calibration.pool_fingerprint`", calibration["pool_fingerprint"])
         for name in ("labels", "path_labels"):
             if calibration.get(name) is not None:
                 self.hashes(f"`calibration.{name}`", calibration[name])

@@ -11,13 +11,15 @@ import numpy as np
 
 from riskjudge import binomial
 from riskjudge._typing import BoolArray, IntArray, ObjectArray
-from riskjudge.calibration import Certificate, Guarantee, Target
+from riskjudge.calibration import Certificate, Guarantee, Sample, Target
 from riskjudge.calibration.together import certify_together
 from riskjudge.data.grading import Grading
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate.document import BY_KIND, GROUPED, sealed, write_document
+from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.outcomes import Outcomes, stack_outcomes
+from riskjudge.gate.path import Vectors, refuse_seen_labels, resolved_path
 from riskjudge.gate.router import Prepared, Router
 from riskjudge.gate.sql import dialect_named
 
@@ -74,8 +76,6 @@ class GroupedGate:
 
     def fit(self, trace: Trace, pool: Trace | None = None) -> Self:
         """Calibrate all groups together; see :mod:`riskjudge.calibration.together` for the proof."""
-        if self.gate.path is not None:
-            raise InputError("a path is tested for one population; leave it out for groups")
         values = self._values(trace)
         labelled, counts = np.unique(values[trace.labelled].astype(str), return_counts=True)
         have = {str(v): int(n) for v, n in zip(labelled, counts, strict=True) if v != REST}
@@ -97,22 +97,34 @@ class GroupedGate:
                 held = pooled == name if name != REST else ~np.isin(pooled, large)
                 more = pool.rows(held) if held.any() else None
             prepared[name] = rows, self.gate.prepare(rows, more)
-        certificates = self._certify({name: item.sample for name, (_, item) in prepared.items()})
+        if not prepared:
+            raise InputError("no item has a label; calibration needs labelled items")
+        self.gate.refuse_one_label(trace.rows(trace.labelled))
+        path = None if self.gate.path is None else resolved_path(self.gate.path)
+        seen = None
+        if path is not None:
+            # Against all labelled items at once: one group alone may be too few to tell copies.
+            labelled_items = trace.select(trace.modes).rows(trace.labelled)
+            used, fingerprint = LabelPrints.of(labelled_items), labelled_items.fingerprint()
+            seen = refuse_seen_labels(path, used, fingerprint)
+        samples = {name: item.sample for name, (_, item) in prepared.items()}
+        certificates = self._certify(samples, path)
         fitted = {}
         for name, (rows, item) in prepared.items():
             part = self.gate.fresh()
             part.adopt(rows, item, self._about(name, certificates[name], len(prepared)))
+            part.path_labels_ = seen
             fitted[name] = part
         self.rest_ = fitted.pop(REST, None)
         self.gates_ = fitted
         return self
 
-    def _certify(self, samples: Mapping[str, Any]) -> dict[str, Certificate]:
-        if not samples:
-            raise InputError("no item has a label; calibration needs labelled items")
+    def _certify(
+        self, samples: Mapping[str, Sample], path: Vectors | None
+    ) -> dict[str, Certificate]:
         first = next(iter(samples.values()))
         gate = self.gate
-        procedure = gate.procedure_for(len(first.modes) // first.columns_per_mode)
+        procedure = gate.procedure_for(len(first.modes) // first.columns_per_mode, path)
         by_kind = (getattr(gate, name) for name in BY_KIND)
         target = Target(gate.alpha, gate.delta, gate.max_retrieval, *by_kind)
         return certify_together(procedure, samples, target, gate.seed)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from riskjudge._typing import BoolArray
+from riskjudge._typing import BoolArray, FloatArray
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 
@@ -98,11 +98,7 @@ class LabelPrints:
     @property
     def digest(self) -> str:
         """One hash of the whole."""
-        whole = hashlib.sha256()
-        for part in (self.ids, self.groups, *self.contents):
-            whole.update(len(part).to_bytes(8, "big"))
-            whole.update(part.astype(">u8").tobytes())
-        return whole.hexdigest()
+        return digest_of(self.ids, self.groups, *self.contents)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready: hashes one after the other, sixteen hexadecimal digits each."""
@@ -141,6 +137,24 @@ def hash_texts(texts: Iterable[object]) -> Hashes:
     """Eight bytes of SHA-256 of each text, in the order given."""
     found = [hashlib.sha256(str(text).encode()).digest()[:8] for text in texts]
     return np.array([int.from_bytes(h, "big") for h in found], dtype=np.uint64)
+
+
+def digest_of(*parts: Hashes) -> str:
+    """One hash of several lists of hashes."""
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(len(part).to_bytes(8, "big"))
+        whole.update(part.astype(">u8").tobytes())
+    return whole.hexdigest()
+
+
+def fingerprint_of(scores: FloatArray) -> str:
+    """One hash of a pool's scores, whatever the order of its rows.
+
+    Single precision: formats of files differ in the last digits.
+    """
+    rows = scores.astype(np.float32)
+    return hashlib.sha256(rows[np.lexsort(rows.T)].tobytes()).hexdigest()
 
 
 def content_hashes(trace: Trace) -> Hashes:

@@ -14,20 +14,29 @@ from riskjudge._typing import IntArray
 from riskjudge.calibration import Certificate, Guarantee, Procedure
 from riskjudge.calibration.looks import Look, Schedule, look_that_would_do
 from riskjudge.calibration.make_certificate import ONCE
+from riskjudge.data.grading import Grading
 from riskjudge.data.trace import Trace, stack
 from riskjudge.errors import InputError
-from riskjudge.gate.document import BY_KIND
-from riskjudge.gate.labels import Hashes, as_text, from_text, hash_texts, row_hashes
+from riskjudge.gate.document import BY_KIND, checksum
+from riskjudge.gate.labels import (
+    Hashes,
+    as_text,
+    digest_of,
+    from_text,
+    hash_texts,
+    row_hashes,
+)
 from riskjudge.gate.path import resolved_path
 from riskjudge.gate.rows import ONE_OF_EACH_GROUP
 from riskjudge.io.files import replacing
 from riskjudge.io.jsonl import read_document
+from riskjudge.io.locks import alone_in
 
 if TYPE_CHECKING:
     from riskjudge.gate.router import Router
 
 FORMAT = "riskjudge-looks"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _NONE = np.zeros(0, dtype=np.uint64)
 
 
@@ -109,7 +118,7 @@ class Looks:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready."""
-        return {
+        content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "schedule": self.schedule.to_dict(),
@@ -118,6 +127,7 @@ class Looks:
             "ids": as_text(self.ids),
             "rows": as_text(self.rows),
         }
+        return content | {"checksum": checksum(content)}
 
     def save(self, path: str | Path) -> None:
         """Write the state as JSON, whole or not at all."""
@@ -138,6 +148,11 @@ class Looks:
             raise InputError(
                 f"{path} has format version {data.get('format_version')}; this riskjudge reads "
                 f"version {FORMAT_VERSION}"
+            )
+        if data.get("checksum") != checksum(data):
+            raise InputError(
+                f"{path} is damaged or was changed by hand: its checksum does not match. What the looks "
+                "so far have spent is not known any more; start a new schedule on new labels alone"
             )
         try:
             state = cls(
@@ -205,12 +220,21 @@ def fit_look(
     >>> round(first.certificate_.look.delta, 4), round(second.certificate_.look.delta, 4)
     (0.0125, 0.0375)
     """
+    with alone_in(Path(state).absolute().parent):
+        return _fit_look(gate, trace, pool, Path(state), schedule)
+
+
+def _fit_look(
+    gate: Router, trace: Trace, pool: Trace | None, state: Path, schedule: Schedule | None
+) -> Router:
     prepared = gate.prepare(trace, pool)
     labelled = prepared.labelled
-    known = _state(Path(state), settings_of(gate, labelled.modes), schedule)
+    known = _state(state, settings_of(gate, labelled.modes, labelled.grading), schedule)
     number = known.next_look(len(labelled))
     chosen = known.take(labelled, number)
-    look = Look.at(known.schedule, number, gate.delta)
+    ids = hash_texts(labelled.item_id[chosen])
+    begun = int(known.made[0]["labels"]) if known.made else len(ids)
+    look = replace(Look.at(known.schedule, number, gate.delta), started=digest_of(ids[:begun]))
     parts = [labelled.rows(np.sort(chosen)), trace.rows(~trace.labelled)]
     used = stack([part.select(labelled.modes) for part in parts if len(part)])
     fitted: Router = gate.fresh()
@@ -225,11 +249,13 @@ def fit_look(
     entry = asdict(look) | {"certified": certificate.certified, "accepted": certificate.accepted}
     entry |= {"errors": certificate.errors}
     made = (*known.made, entry)
-    replace(known, made=made, ids=hash_texts(taken.item_id), rows=row_hashes(taken)).save(state)
+    replace(known, made=made, ids=ids, rows=row_hashes(taken)).save(state)
     return fitted
 
 
-def settings_of(gate: Router, modes: Sequence[str]) -> dict[str, Any]:
+def settings_of(
+    gate: Router, modes: Sequence[str], grading: Grading | None = None
+) -> dict[str, Any]:
     """All that a calibration over these modes depends on besides rows, JSON-ready."""
     params = gate.get_params(deep=False)
     procedure: Procedure = gate.procedure_for(len(modes))
@@ -249,6 +275,7 @@ def settings_of(gate: Router, modes: Sequence[str]) -> dict[str, Any]:
         "procedure": procedure.name,
         "options": json.loads(json.dumps(procedure.options())),
         "path": path,
+        "grading": None if grading is None else grading.to_dict(),
     }
 
 

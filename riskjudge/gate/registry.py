@@ -12,19 +12,20 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from riskjudge.calibration import Certificate, Guarantee
 from riskjudge.calibration.make_certificate import ONCE
 from riskjudge.errors import InputError, OperationalError
+from riskjudge.gate.grouped import GroupedGate
 from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.looks import settings_of
+from riskjudge.gate.router import Router
 from riskjudge.io.append_only import AppendOnlyFile
 from riskjudge.io.jsonl import json_lines, parse_object
-
-if TYPE_CHECKING:
-    from riskjudge.gate.router import Router
+from riskjudge.io.locks import alone_in
 
 FILE_NAME = "riskjudge-labels.jsonl"
 FORMAT = "riskjudge-labels"
@@ -47,7 +48,8 @@ class Fit:
         """Equal for equal fits. The looks of one schedule are one fit, whatever their labels."""
         schedule = self.settings.get("schedule")
         labels = self.prints.digest if schedule is None else ""
-        text = json.dumps(self.settings, sort_keys=True, allow_nan=False)
+        asked = {name: value for name, value in self.settings.items() if value is not None}
+        text = json.dumps(asked, sort_keys=True, allow_nan=False)
         return hashlib.sha256(f"{labels} {text}".encode()).hexdigest()
 
 
@@ -72,8 +74,18 @@ class Registry:
         )
 
 
-def registered(gate: Router, path: str | Path) -> tuple[Fit, ...]:
+def registered(gate: Router | GroupedGate, path: str | Path) -> tuple[Fit, ...]:
     """Put a fitted gate on record, and let its certificate say which fit of its labels it is.
+
+    A gate with a certificate for each group is one fit: its certificates share one delta. Other
+    processes that use the same file wait meanwhile, so that of two fits at the same time one is the
+    second.
+
+    Parameters
+    ----------
+    gate : Router or GroupedGate
+    path : str or Path
+        The registry; it is made if there is none.
 
     Returns
     -------
@@ -96,16 +108,25 @@ def registered(gate: Router, path: str | Path) -> tuple[Fit, ...]:
     >>> gates[2].certificate_.fit_number, gates[2].certificate_.delta_of_fits
     (2, 0.1)
     """
-    if gate.labels_ is None:
+    parts = list(gate.all_gates.values()) if isinstance(gate, GroupedGate) else [gate]
+    first = parts[0]
+    prints = [part.labels_ for part in parts if part.labels_ is not None]
+    if len(prints) < len(parts):
         raise InputError("the gate does not say which labels it used: calibrate it again")
-    settings = settings_of(gate, gate.modes_) | {"pool": gate.n_pool_}
-    if gate.certificate_.look is not None:
-        of, size = gate.certificate_.look.of, gate.certificate_.look.labels
-        settings |= {"schedule": of or "open", "batch": size // gate.certificate_.look.number}
-    fit = Fit(gate.labels_, gate.delta, settings)
-    earlier = read_registry(path).earlier(fit)
-    record(path, fit)
-    gate.certificate_ = counted(gate.certificate_, fit, earlier)
+    settings = settings_of(first, first.modes_, first.grading_)
+    settings |= {"pool": [part.pool_fingerprint_ or part.n_pool_ for part in parts]}
+    if isinstance(gate, GroupedGate):
+        settings |= {"by": gate.by, "groups_of_by": sorted(gate.all_gates), "need": gate.need_}
+    look = first.certificate_.look
+    if look is not None:
+        settings |= {"schedule": look.of or "open", "started": look.started, "pool": None}
+    fit = Fit(reduce(LabelPrints.joined, prints), first.delta, settings)
+    read_registry(path)  # what is no registry is refused before anything is written to it
+    with alone_in(Path(path).absolute().parent):
+        earlier = read_registry(path).earlier(fit)
+        record(path, fit)
+    for part in parts:
+        part.certificate_ = counted(part.certificate_, fit, earlier)
     return earlier
 
 

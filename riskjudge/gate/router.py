@@ -26,7 +26,7 @@ from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import outcomes
 from riskjudge.gate.binding import assumed_of, mismatches, refuse_mismatch, refuse_other_grading
 from riskjudge.gate.document import BY_KIND, BY_VERDICT, sealed, write_document
-from riskjudge.gate.labels import LabelPrints
+from riskjudge.gate.labels import LabelPrints, fingerprint_of
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.gate.parameters import Parameters
 from riskjudge.gate.path import GatePath, PathSource, Vectors, refuse_seen_labels, resolved_path
@@ -132,6 +132,7 @@ class Router(Parameters):
     notes_: tuple[str, ...]
     n_labelled_: int
     n_pool_: int
+    pool_fingerprint_: str | None
 
     def __init__(
         self,
@@ -187,19 +188,24 @@ class Router(Parameters):
             `groups`), or the pool holds labelled items or scores of another source.
         """
         prepared = self.prepare(trace, pool)
-        labels = np.unique(prepared.labelled.labels)
-        if len(labels) == 1:
-            raise InputError(
-                f"all {len(prepared.labelled)} labels are {trace.shown(labels)[0]}: calibration needs "
-                "items of both classes (is it the right label column?)"
-            )
         labelled = prepared.labelled
+        self.refuse_one_label(labelled)
         fingerprint, used = labelled.fingerprint(), LabelPrints.of(labelled)
         path = None if self.path is None else resolved_path(self.path)
         path_labels = None if path is None else refuse_seen_labels(path, used, fingerprint)
         self.adopt(trace, prepared, self.certify(prepared.sample, self.alpha, path))
         self.path_labels_ = path_labels
         return self
+
+    @staticmethod
+    def refuse_one_label(labelled: Trace) -> None:
+        """Raise where all labels are the same: then it is hardly the column that was meant."""
+        labels = np.unique(labelled.labels)
+        if len(labels) == 1:
+            raise InputError(
+                f"all {len(labelled)} labels are {labelled.shown(labels)[0]}: calibration needs items "
+                "of both classes (is it the right label column?)"
+            )
 
     def adopt(self, trace: Trace, prepared: Prepared, certificate: Certificate) -> None:
         """The end of :meth:`fit`: take over a certificate of prepared items."""
@@ -219,6 +225,8 @@ class Router(Parameters):
         self.notes_ = prepared.notes
         self.n_labelled_ = len(labelled)
         self.n_pool_ = prepared.n_pool
+        pool = prepared.sample.pool_scores
+        self.pool_fingerprint_ = None if pool is None else fingerprint_of(pool)
 
     def prepare(self, trace: Trace, pool: Trace | None = None) -> Prepared:
         """The first half of :meth:`fit`: what the procedure will see. The risk level plays no part,
@@ -465,6 +473,7 @@ class Router(Parameters):
                 "n_labelled": self.n_labelled_,
                 "n_pool": self.n_pool_,
                 "fingerprint": self.fingerprint_,
+                "pool_fingerprint": self.pool_fingerprint_,
                 "labels": None if self.labels_ is None else self.labels_.to_dict(),
                 "path_labels": None if self.path_labels_ is None else self.path_labels_.to_dict(),
                 "notes": list(self.notes_),
