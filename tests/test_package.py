@@ -44,6 +44,7 @@ LAYERS = [
     ("demo", "paper"),
     ("audit",),
     ("cli",),
+    ("testing",),  # a test takes whatever a command takes
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 FILES = {
