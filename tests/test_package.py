@@ -31,7 +31,7 @@ LAYERS = [
     ("ledger",),
     # A fused gate is a router over what a fusion gives, and signals may be read from ledger rows.
     ("signals",),
-    ("page",),  # about a gate of any kind
+    ("page", "advice"),  # about a gate of any kind
     ("retrieval",),
     ("prompts",),
     ("llm",),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from riskjudge.cli import fuse as fusing
 from riskjudge.cli import options, schedule
+from riskjudge.cli.hold_out import Aside, rest_of, set_aside
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from riskjudge.data.trace import Trace
     from riskjudge.gate import Router
     from riskjudge.gate.grouped import GroupedGate
+    from riskjudge.signals import FusedGate
 
 
 def register(app: typer.Typer) -> None:
@@ -88,6 +91,23 @@ def calibrate(
     cut: options.Cut = None,
     tolerance: options.Tolerance = None,
     seed: options.Seed = 0,
+    hold_out: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of the labelled items (of the groups) that is set aside to report on, by a hash "
+            "of their ids and the seed."
+        ),
+    ] = None,
+    by_group: Annotated[
+        str | None,
+        typer.Option("--by-group", help="The same as --group: whole groups are set aside."),
+    ] = None,
+    rest: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the items set aside go; by default GATE-rest.csv beside the gate."
+        ),
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -156,10 +176,14 @@ def calibrate(
 
     Exit code 0: certified. 1: nothing certifies (the gate written then accepts nothing).
     """
-    from riskjudge.evaluation.render import certificate_table
     from riskjudge.gate.grouped import GroupedGate
     from riskjudge.monitor.selection import thin_by_weight, unlike_pool
 
+    if by_group is not None:
+        if group not in (None, by_group):
+            raise InputError("--group and --by-group name one column; give one of them")
+        group = by_group
+    frame = options.load_table(trace, modes, item_id=item_id, label=label)
     table = options.load_trace(
         trace,
         modes,
@@ -167,9 +191,18 @@ def calibrate(
         label=label,
         group=group,
         where=where,
+        frame=frame,
         grading=options.grading_of(scale, cut, tolerance),
     )
     table = options.with_sources(table, source)
+    aside = None
+    if hold_out is not None:
+        if looks is not None or sizes is not None or state is not None:
+            raise InputError("--hold-out and a schedule of looks do not go together")
+        frame = options.keep_rows(frame, where, trace)
+        table, aside = set_aside(table, frame, hold_out, seed, rest or rest_of(output, trace))
+    elif rest is not None:
+        raise InputError("--rest belongs to --hold-out")
     if unfitted is not None:
         _write_unfitted(table, unfitted, only, output, as_json)
         return
@@ -194,6 +227,17 @@ def calibrate(
     if alpha is None:
         given = [level for level in (alpha_pass, alpha_fail) if level is not None]
         alpha = max(given) if len(given) == 2 else 0.1
+    finish = partial(
+        _finish,
+        source=str(trace),
+        said=said,
+        aside=aside,
+        output=output,
+        registry=registry,
+        no_registry=no_registry,
+        as_json=as_json,
+        form=form,
+    )
     if fuse or fusion is not None:
         fusing.refuse_others(
             {
@@ -223,16 +267,7 @@ def calibrate(
         )
         elsewhere = fusing.training_rows(train, table, item_id, label, group)
         fused = fusing.calibrated(to_fit, table, more, fusion, elsewhere)
-        put_on_record(fused.router_, registry, no_registry, output)
-        if output is not None:
-            fused.save(output)
-        if as_json:
-            options.print_json(fused.to_dict())
-        else:
-            options.show(certificate_table(fused.certificate_, str(trace)), form)
-            for note in fused.notes_:
-                typer.echo(f"note: {note}", err=True)
-        raise typer.Exit(0 if fused.certificate_.certified else 1)
+        finish(fused, table, more)
     if signals or train or costs or max_cost is not None or staged:
         raise InputError("--signals, --train, --cost, --max-cost and --staged belong to --fuse")
     gate = options.make_gate(
@@ -256,20 +291,7 @@ def calibrate(
                 "Then all groups and looks hold together with the undivided delta"
             )
         grouped = GroupedGate(gate, by, min_n).fit(table, more)
-        for part in grouped.all_gates.values():
-            part.certificate_ = with_assumptions(part.certificate_, said)
-        put_on_record(grouped, registry, no_registry, output)
-        if output is not None:
-            grouped.save(output)
-        if as_json:
-            options.print_json(grouped.to_dict())
-        else:
-            for name, part in grouped.all_gates.items():
-                title = f"{trace}, {by} = {name}"
-                options.show(certificate_table(part.certificate_, title), form)
-            for note in grouped.notes_:
-                typer.echo(f"note: {note}", err=True)
-        raise typer.Exit(0 if grouped.certified else 1)
+        finish(grouped, table, more)
     if min_n is not None:
         raise InputError("--min-n belongs to --by")
     gate = schedule.fit_on_schedule(
@@ -283,26 +305,7 @@ def calibrate(
         state=state,
         output=output,
     )
-    gate.certificate_ = with_assumptions(gate.certificate_, said)
-    put_on_record(gate, registry, no_registry, output)
-    if output is not None:
-        gate.save(output)
-    certificate = gate.certificate_
-    if as_json:
-        options.print_json(gate.to_dict())
-    else:
-        options.show(certificate_table(certificate, str(trace)), form)
-        if certificate.n_reserved and gate.n_pool_ == 0:
-            typer.echo(
-                "note: no unlabelled items were given; --pool, or rows without a label, would place "
-                "the thresholds better",
-                err=True,
-            )
-        if output is not None:
-            typer.echo(f"gate written to {output}", err=True)
-    for note in gate.notes_:
-        typer.echo(f"note: {note}", err=True)
-    raise typer.Exit(0 if certificate.certified else 1)
+    finish(gate, table, more)
 
 
 def put_on_record(
@@ -330,6 +333,58 @@ def put_on_record(
 def with_assumptions(certificate: Certificate, said: Sequence[str]) -> Certificate:
     """The certificate with further statements on what it rests on."""
     return replace(certificate, assumptions=(*certificate.assumptions, *said))
+
+
+def _finish(
+    gate: Router | GroupedGate | FusedGate,
+    table: Trace,
+    pool: Trace | None,
+    *,
+    source: str,
+    said: Sequence[str],
+    aside: Aside | None,
+    output: Path | None,
+    registry: Path | None,
+    no_registry: bool,
+    as_json: bool,
+    form: str,
+) -> NoReturn:
+    """Record, write and print a fitted gate, and exit with a code that says whether it certified."""
+    from riskjudge.advice import next_steps
+    from riskjudge.evaluation.render import certificate_table
+    from riskjudge.page.gates import routers_of
+    from riskjudge.signals import FusedGate
+
+    parts = routers_of(gate)
+    for part in parts.values():
+        part.certificate_ = with_assumptions(part.certificate_, said)
+    counted = gate.router_ if isinstance(gate, FusedGate) else gate
+    put_on_record(counted, registry, no_registry, output)
+    if output is not None:
+        gate.save(output)
+    if aside is not None:
+        aside.write()
+    if as_json:
+        options.print_json(gate.to_dict())
+    else:
+        for where, part in parts.items():
+            title = f"{source}, {where}" if where else source
+            options.show(certificate_table(part.certificate_, title), form)
+            if not where and part.certificate_.n_reserved and part.n_pool_ == 0:
+                typer.echo(
+                    "note: no unlabelled items were given; --pool, or rows without a label, would place "
+                    "the thresholds better",
+                    err=True,
+                )
+        for step in next_steps(gate, table, pool):
+            typer.echo(f"next: {step}", err=True)
+    if output is not None:
+        typer.echo(f"gate written to {output}", err=True)
+    if aside is not None:
+        typer.echo(str(aside), err=True)
+    for note in gate.notes_:
+        typer.echo(f"note: {note}", err=True)
+    raise typer.Exit(0 if any(part.certificate_.certified for part in parts.values()) else 1)
 
 
 def _write_unfitted(

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from riskjudge.errors import InputError
 from riskjudge.io.files import is_stream
 
-_OUTPUTS = ("output", "parquet")
+_OUTPUTS = ("output", "parquet", "html", "rest")
 # Files that a command goes on with: they are read and written on purpose.
 _BOTH = ("ledger", "registry", "cache", "state", "snapshot", "record")
 
