@@ -2,6 +2,7 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate import Router, SelectiveGate, load_gate
 from riskjudge.gate.document import checksum
+from riskjudge.gate.labels import hash_texts
 from riskjudge.gate.looks import Looks, fit_look
 from riskjudge.gate.registry import registered
 
@@ -257,6 +259,25 @@ def test_of_two_at_one_look_one_is_turned_away(tmp_path):
     assert said[0] == said[1] == said[2] != "made"
     assert "look 2 needs 400" in said[0]
     assert said[3] == "made"
+
+
+def test_the_item_drawn_of_a_group_stays_drawn(tmp_path):
+    """More labels come in every group; what an earlier look has tested is not drawn anew."""
+    trace, state = make_trace(900), tmp_path / "looks.json"
+    grouped = replace(trace, group=np.array([f"g{i % 300}" for i in range(900)], dtype=object))
+    gate = SelectiveGate(groups="sample")
+    number = np.arange(900)
+    first = grouped.rows(np.flatnonzero((number % 300 < 100) & (number < 600)))
+    second = grouped.rows(np.flatnonzero(number % 300 < 120))
+    for part in (first, second, grouped):
+        schedule = Schedule(sizes=(100, 120, 250))
+        fitted = fit_look(gate, part, state=state, schedule=schedule)
+        assert any(
+            "one random item of a random group" in a for a in fitted.certificate_.assumptions
+        )
+    assert fitted.certificate_.look.number == 3
+    used = trace.item_id[np.isin(hash_texts(trace.item_id), Looks.load(state).ids)]
+    assert len({int(item) % 300 for item in used}) == len(used) == 250
 
 
 def test_a_gate_keeps_its_look(tmp_path):

@@ -167,6 +167,15 @@ def test_a_second_fit_says_so(tmp_path, change):
     assert gate_from_dict(second.to_dict()).certificate_ == certificate
 
 
+def test_a_search_among_the_fits_is_said_to_promise_nothing(tmp_path):
+    path = tmp_path / FILE_NAME
+    registered(fitted(FRAME, procedure="pointwise"), path)
+    second = fitted(FRAME)
+    registered(second, path)
+    (note,) = [a for a in second.certificate_.assumptions if "2nd fit" in a]
+    assert "does not reach the fits by pointwise" in note
+
+
 def test_twenty_fits_leave_no_confidence(tmp_path):
     path = tmp_path / FILE_NAME
     for seed in range(20):

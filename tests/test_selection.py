@@ -73,9 +73,34 @@ def test_bad_weights_are_named():
         ("w", 5.0),
         ("w", -1.0),
         ("w", np.nan),
+        ("w", np.inf),
     ):
         with pytest.raises(InputError):
             thin_by_weight(trace, column, largest)
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf, 9.1, "many"])
+def test_a_weight_that_is_none_is_named_with_its_item(weight):
+    trace = make_trace(20)
+    trace.extra["w"] = trace.extra["w"].astype(object)
+    trace.extra.loc[trace.extra.index[7], "w"] = weight
+    with pytest.raises(InputError, match=repr(trace.item_id[7])):
+        thin_by_weight(trace, "w", 9.0)
+
+
+def test_weights_of_zero_keep_nothing():
+    trace = make_trace(20)
+    trace.extra["w"] = 0.0
+    with pytest.raises(InputError, match="no labelled item is kept"):
+        thin_by_weight(trace, "w", 9.0)
+
+
+def test_weights_of_items_that_share_groups_are_refused():
+    """A group of several items would be kept more often than its weights say."""
+    trace = replace(make_trace(20), group=np.array([f"g{i // 2}" for i in range(20)], dtype=object))
+    with pytest.raises(InputError, match="share groups"):
+        thin_by_weight(trace, "w", 9.0)
+    assert len(thin_by_weight(trace.rows(np.arange(0, 20, 2)), "w", 9.0))
 
 
 def test_on_the_command_line(tmp_path):

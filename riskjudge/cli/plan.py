@@ -129,7 +129,7 @@ def plan(
     else:
         options.show(plan_table(planned), form)
         if at_plan is not None:
-            options.show(simulation_table(at_plan, found, power), form)
+            options.show(simulation_table(at_plan, found, power, pilot is not None), form)
     impossible = planned.labels is None or (source is not None and replicates > 0 and found is None)
     raise typer.Exit(1 if impossible else 0)
 
@@ -169,7 +169,9 @@ def _plan_rate(
     raise typer.Exit(0 if planned.labels is not None else 1)
 
 
-def simulation_table(at_plan: SimulatedPower, found: SimulatedPower | None, power: float) -> Table:
+def simulation_table(
+    at_plan: SimulatedPower, found: SimulatedPower | None, power: float, by_pilot: bool
+) -> Table:
     """What the default procedure does with as many labels, and how many it takes."""
     from riskjudge.display.table import Table, percent
 
@@ -186,5 +188,10 @@ def simulation_table(at_plan: SimulatedPower, found: SimulatedPower | None, powe
     counted = "any certificate counts"
     if at_plan.coverage > 0:
         counted = f"a certificate that covers {percent(at_plan.coverage)} or more counts"
-    note = f"{at_plan.replicates} simulated calibrations for each number of labels; {counted}."
-    return Table("The default procedure, simulated", ("", ""), tuple(rows), (note,))
+    notes = [f"{at_plan.replicates} simulated calibrations for each number of labels; {counted}."]
+    if by_pilot:
+        notes.append(
+            "The pilot's labels have chosen this number, so calibrate on other labels; or fix a schedule "
+            "of looks (calibrate --looks), whose sizes do not depend on labels."
+        )
+    return Table("The default procedure, simulated", ("", ""), tuple(rows), tuple(notes))

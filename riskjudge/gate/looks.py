@@ -227,7 +227,8 @@ def fit_look(
 def _fit_look(
     gate: Router, trace: Trace, pool: Trace | None, state: Path, schedule: Schedule | None
 ) -> Router:
-    prepared = gate.prepare(trace, pool)
+    used_before = Looks.load(state).ids if state.exists() else _NONE
+    prepared = gate.prepare(_with_the_used_of_a_group(trace, used_before), pool)
     labelled = prepared.labelled
     known = _state(state, settings_of(gate, labelled.modes, labelled.grading), schedule)
     number = known.next_look(len(labelled))
@@ -251,6 +252,19 @@ def _fit_look(
     made = (*known.made, entry)
     replace(known, made=made, ids=ids, rows=row_hashes(taken)).save(state)
     return fitted
+
+
+def _with_the_used_of_a_group(trace: Trace, used: Hashes) -> Trace:
+    """Without the other labelled items of a group of which an earlier look has drawn one.
+
+    A new draw might take another of them, and what was tested would be gone.
+    """
+    if trace.group is None or not len(used):
+        return trace
+    drawn = trace.labelled & np.isin(hash_texts(trace.item_id), used)
+    groups = trace.group.astype(str)
+    others = trace.labelled & ~drawn & np.isin(groups, groups[drawn])
+    return trace.rows(~others)
 
 
 def settings_of(

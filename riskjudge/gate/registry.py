@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from riskjudge.calibration import Certificate, Guarantee
+from riskjudge.calibration import PROCEDURES, Certificate, Guarantee
 from riskjudge.calibration.make_certificate import ONCE
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.gate.grouped import GroupedGate
@@ -186,6 +186,14 @@ def counted(certificate: Certificate, fit: Fit, earlier: tuple[Fit, ...]) -> Cer
         f"holds with confidence {100 * (1 - fit.delta):g} %, but a choice among all {number} only with "
         f"{100 * max(0.0, 1 - spent):g} %; calibrate on new labels alone for the full promise"
     )
+    names = {str(known.settings.get("procedure")) for known in (fit, *earlier)}
+    empty = sorted(
+        name
+        for name in names & set(PROCEDURES)
+        if PROCEDURES[name].guarantee is not Guarantee.HIGH_PROBABILITY
+    )
+    if empty:
+        note += f". That does not reach the fits by {', '.join(empty)}, which promise no such thing"
     statement = certificate.statement
     if certificate.certified and certificate.guarantee is Guarantee.HIGH_PROBABILITY:
         sure = (

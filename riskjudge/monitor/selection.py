@@ -68,7 +68,8 @@ def thin_by_weight(trace: Trace, column: str, largest: float, seed: int = 0) -> 
     Parameters
     ----------
     trace : Trace
-        Its labelled items were drawn with known, unequal probabilities.
+        Its labelled items were drawn with known, unequal probabilities, each by itself: labelled items
+        of one group are refused, for a group with several items would be kept more often.
     column : str
         Weight of each item: proportional to one over the probability with which it was chosen.
     largest : float
@@ -102,6 +103,13 @@ def thin_by_weight(trace: Trace, column: str, largest: float, seed: int = 0) -> 
         raise InputError(f"the trace carries no column {column!r} to weigh by")
     if not largest > 0 or not np.isfinite(largest):
         raise InputError(f"the largest weight must be a positive number, got {largest!r}")
+    if trace.group is not None:
+        names = trace.group[trace.labelled].astype(str)
+        if len(np.unique(names)) < len(names):
+            raise InputError(
+                "weights are about items that were drawn one by one, and labelled items share groups: "
+                "keep one random item of each group, and give the weights of the groups"
+            )
     weights = _numbers(trace, column)
     for row in np.flatnonzero(trace.labelled):
         weight = weights[row]
@@ -112,6 +120,10 @@ def thin_by_weight(trace: Trace, column: str, largest: float, seed: int = 0) -> 
             )
     chance = np.array([_uniform(seed, str(item)) for item in trace.item_id])
     kept = ~trace.labelled | (chance * largest < weights)
+    if trace.labelled.any() and not (kept & trace.labelled).any():
+        raise InputError(
+            f"no labelled item is kept: their {column} is 0 or far below the largest one, {largest:g}"
+        )
     return trace.rows(kept)
 
 
