@@ -6,6 +6,7 @@ Each has ``from_*`` constructors that compute plain arrays, ``plot(ax=None)`` th
 
 from riskjudge.plots.coverage import CoverageDisplay
 from riskjudge.plots.differences import DifferencesDisplay
+from riskjudge.plots.escalation import EscalationDisplay
 from riskjudge.plots.fdr import FDRDisplay
 from riskjudge.plots.label_width import LabelWidthDisplay
 from riskjudge.plots.plane import ThresholdPlaneDisplay
@@ -19,6 +20,7 @@ from riskjudge.plots.style import save_figure
 __all__ = [
     "CoverageDisplay",
     "DifferencesDisplay",
+    "EscalationDisplay",
     "FDRDisplay",
     "LabelWidthDisplay",
     "RatesDisplay",
