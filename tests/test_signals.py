@@ -9,7 +9,7 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from riskjudge import InputError, Trace
-from riskjudge.calibration import Fused, Hybrid, Sample
+from riskjudge.calibration import Fused, Hybrid, Sample, Target
 from riskjudge.signals import (
     Cost,
     Family,
@@ -276,8 +276,8 @@ def test_the_plain_procedure_needs_a_fused_sample():
     sample = Sample(trace.scores, trace.verdicts, trace.labels, trace.modes)
     with pytest.raises(InputError, match="fuse the trace first"):
         Fused().certify(sample, 0.1, 0.05)
-    with pytest.raises(InputError, match="sum to at most 1"):
-        Fused(fused_share=0.8, plain_share=0.5)
+    with pytest.raises(InputError, match="half_taught"):
+        Fused(half_taught=0)
 
 
 def violations(leak, replicates, n=150):
@@ -370,3 +370,64 @@ def test_bad_usage_is_named(tmp_path, capsys, more, words):
     make_trace(200).to_frame().to_csv(tmp_path / "trace.csv", index=False)
     assert run("calibrate", tmp_path / "trace.csv", *more) == 2
     assert words in capsys.readouterr().err
+
+
+def sure_trace(n, right, seed=0):
+    """One judge without a score worth the name, right in a share `right` of the cases."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, 2, n)
+    verdict = np.where(rng.random(n) < right, label, 1 - label)
+    return Trace.from_arrays(np.full((n, 1), 0.1), verdict[:, None], label)
+
+
+def prepared_by(gate, trace):
+    modes = gate.router_.modes_
+    return gate.router_.prepare(fused_trace(gate.fusion_, trace, "").select(modes)).sample
+
+
+def test_rules_without_the_fusion_are_tested_on_the_rows_that_taught_it():
+    trace = sure_trace(150, 0.9)
+    gate = FusedGate(alpha=0.2).fit(trace)
+    assert len(gate.fusion_.teaching_ids) == 24
+    _, rest = split_teaching(trace, 2)
+    sample = prepared_by(gate, rest)
+    assert sample.also_tested.all() and sample.n == 126
+    families = Fused().planner(sample, 0)(Target(0.2, 0.05)).families
+    assert [(f.sample.n, f.n_reserved) for f in families] == [(126, 24), (139, 11), (139, 11)]
+    assert sum(f.share for f in families) == pytest.approx(1.0)
+    # Fewer rows than were left when these were drawn: nobody knows why, so none of them is tested on.
+    assert prepared_by(gate, rest.rows(np.arange(100))).also_tested is None
+    assert gate.router_.labels_.knows(trace.item_id).all()
+
+
+def test_teaching_rows_from_elsewhere_are_never_tested_on():
+    """There the judge is always right; here its verdicts are coins."""
+    here = sure_trace(60, 0.5, seed=1)
+    elsewhere = replace(sure_trace(900, 1.0, seed=2), item_id=np.array([f"x{i}" for i in range(900)]))
+    gate = FusedGate(alpha=0.2).fit(here, train=elsewhere)
+    assert not gate.certificate_.certified
+    sample = prepared_by(gate, here)
+    assert sample.also_tested is None
+    broken = replace(sample, also_tested=np.ones(sample.taught.n, dtype=bool))
+    assert Fused().certify(broken, 0.2, 0.05).certified
+
+
+def test_the_pool_is_a_stranger_to_the_teaching_rows():
+    trace = make_trace(400)
+    teaching, rest = split_teaching(trace, 4)
+    unlabelled = replace(teaching, labels=np.full(len(teaching), -1))
+    with pytest.raises(InputError, match="taught the fusion"):
+        FusedGate().fit(trace, pool=unlabelled)
+    tied = replace(
+        unlabelled, item_id=np.array([f"p{i}" for i in range(len(teaching))]), group=teaching.item_id
+    )
+    grouped = replace(trace, group=trace.item_id)
+    assert FusedGate().fit(grouped, pool=tied).n_pool_ == 0
+
+
+def test_modes_that_the_teaching_rows_chose_are_not_tested_on_them():
+    trace = make_trace(400, modes=10)
+    gate = FusedGate(alpha=0.2).fit(trace)
+    assert len(gate.router_.modes_) == 9
+    _, rest = split_teaching(trace, 20)
+    assert prepared_by(gate, rest).also_tested is None

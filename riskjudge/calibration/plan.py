@@ -122,11 +122,15 @@ class Chain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Family:
-    """Chains that are tested together on `sample`, at `share` of delta."""
+    """Chains that are tested together on `sample`, at `share` of delta.
+
+    `n_reserved` counts the labelled items that this family sets aside, where families differ in it.
+    """
 
     sample: Sample
     chains: tuple[Chain, ...]
     share: float = 1.0
+    n_reserved: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,6 +165,7 @@ class Tested:
     levels: FloatArray
     waiting: FloatArray
     chains: tuple[Chain, ...]
+    n_reserved: int | None = None
 
     @property
     def rejected(self) -> IntArray:
@@ -247,7 +252,7 @@ def run_family(family: Family, target: Target) -> Tested:
         p = rule_p_values(tallied, sample, target)
         lengths = [len(chain.path) for chain in family.chains]
         levels, waiting = pass_weights(path, p, lengths, weights, delta)
-    return Tested(sample, tallied, levels, waiting, family.chains)
+    return Tested(sample, tallied, levels, waiting, family.chains, family.n_reserved)
 
 
 def _passed(tallied: PathCounts, sample: Sample, target: Target, level: float) -> int:

@@ -34,7 +34,11 @@ class Sample:
         1, or 2 after :meth:`by_verdict`: then each mode has one column for each verdict.
     taught : Sample or None
         Labelled items that were set aside before, without a look at their labels, and have taught
-        something (a fused mode, say). They may shape a plan, and are never tested on.
+        something (a fused mode, say). They may shape a plan, and what they taught is never tested on
+        them.
+    also_tested : ndarray of bool, shape (taught.n,), or None
+        Which of those rows are draws from the same population, so that a rule which they did not teach
+        may be tested on them, too. None: none of them.
     reach : int
         Largest distance of a verdict from its label that is no error; see :class:`.Grading`.
     """
@@ -48,6 +52,7 @@ class Sample:
     columns_per_mode: int = 1
     taught: Sample | None = None
     reach: int = 0
+    also_tested: BoolArray | None = None
     errors: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -87,6 +92,7 @@ class Sample:
             self.columns_per_mode,
             self.taught,
             self.reach,
+            self.also_tested,
         )
 
     def by_verdict(self) -> Sample:
@@ -119,6 +125,7 @@ class Sample:
             None if self.pool_verdicts is None else np.repeat(self.pool_verdicts, 2, axis=1),
             columns_per_mode=2,
             taught=None if self.taught is None else self.taught.by_verdict(),
+            also_tested=self.also_tested,
         )
 
     def reserve(self, share: float, seed: int) -> tuple[Sample, Sample]:

@@ -133,7 +133,7 @@ def _selection(
         n=family.sample.n,
         n_hypotheses=plan.n_hypotheses,
         most_accepted=int(family.counts.accepted.max()),
-        n_reserved=plan.n_reserved,
+        n_reserved=plan.n_reserved if family.n_reserved is None else family.n_reserved,
         assumptions=plan.assumptions,
         path=family.chain_of(i),
     )

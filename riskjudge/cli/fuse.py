@@ -104,6 +104,7 @@ def fuse(
         calibrators=calibrators_from(calibrators),
         estimator=estimator,
         staged=staged,
+        beside=rest if more is None else None,
         seed=seed,
     )
     refuse_taught(fitted, rest)

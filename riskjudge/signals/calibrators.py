@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -16,6 +16,7 @@ from riskjudge.signals.signal import Family
 
 _LARGEST = 6.0  # log-odds: no teaching set is large enough to be surer than 1 in 400
 _PRIOR = 4.0  # imagined rows at the base rate in each level of a category
+_NEWTON_STEPS = 30
 _RIDGE = 1e-2  # keeps separable teaching rows from an infinite slope
 
 
@@ -56,14 +57,43 @@ class Platt(Calibrator):
 
     @classmethod
     def fit(cls, values: FloatArray, labels: IntArray) -> Self:
+        (fitted,) = cls.fit_columns(values[:, None], labels)
+        return fitted
+
+    @classmethod
+    def fit_columns(cls, values: FloatArray, labels: IntArray) -> list[Self]:
+        """One for each column of shape (n, S), by Newton's method in all of them at once."""
         known = ~np.isnan(values)
-        x, y = values[known], labels[known]
-        if len(x) == 0 or np.ptp(x) == 0.0:
-            return cls(0.0, _base(y))
-        centre, scale = float(x.mean()), float(x.std())
-        weights = _logistic(np.column_stack((np.ones(len(x)), (x - centre) / scale)), y)
-        slope = weights[1] / scale
-        return cls(float(slope), float(weights[0] - slope * centre))
+        n = known.sum(axis=0)
+        x = np.where(known, values, 0.0)
+        centre = x.sum(axis=0) / np.maximum(n, 1)
+        x = np.where(known, values - centre, 0.0)
+        spread = np.sqrt((x**2).sum(axis=0) / np.maximum(n, 1))
+        varied = spread > 1e-12 * np.abs(centre)
+        scale = np.where(varied, spread, 1.0)
+        x = np.where(varied, x / scale, 0.0)
+        at, slope, y = np.zeros(len(n)), np.zeros(len(n)), labels[:, None]
+        ridge = _RIDGE * np.maximum(n, 1) / 100
+        for _ in range(_NEWTON_STEPS):
+            p = np.where(known, special.expit(at + slope * x), 0.0)
+            error, weight = p - np.where(known, y, 0), p * (1.0 - p)
+            first = error.sum(axis=0) + 1e-6 * at
+            second = (error * x).sum(axis=0) + ridge * slope
+            a, b = weight.sum(axis=0) + 1e-6, (weight * x).sum(axis=0)
+            c = (weight * x**2).sum(axis=0) + ridge
+            whole = a * c - b**2
+            steps = np.array([(c * first - b * second) / whole, (a * second - b * first) / whole])
+            largest = np.abs(steps).max(axis=0)
+            at, slope = np.array([at, slope]) - steps * np.minimum(1.0, 4.0 / (largest + 1e-12))
+            if largest.max(initial=0.0) < 1e-6:
+                break
+        found = []
+        for k, by in enumerate(slope / scale):
+            if n[k] and varied[k]:
+                found.append(cls(float(by), float(at[k] - by * centre[k])))
+            else:
+                found.append(cls(0.0, _base(labels[known[:, k]])))
+        return found
 
     def log_odds(self, values: FloatArray) -> FloatArray:
         return np.where(np.isnan(values), 0.0, self.intercept + self.slope * np.nan_to_num(values))
@@ -191,6 +221,21 @@ def calibrator_names(chosen: Mapping[str, str] | None) -> dict[Family, str]:
     return names
 
 
+def fit_calibrators(
+    columns: Sequence[FloatArray | ObjectArray], names: Sequence[str], labels: IntArray
+) -> tuple[Calibrator, ...]:
+    """One calibrator for each column of values, each by its name."""
+    platt = [k for k, name in enumerate(names) if name == Platt.name]
+    found: dict[int, Calibrator] = {}
+    if platt:
+        together = np.column_stack([columns[k] for k in platt])
+        found.update(zip(platt, Platt.fit_columns(together, labels), strict=True))
+    for k, name in enumerate(names):
+        if k not in found:
+            found[k] = CALIBRATORS[name].fit(columns[k], labels)
+    return tuple(found[k] for k in range(len(names)))
+
+
 def calibrator_from_dict(data: Mapping[str, Any]) -> Calibrator:
     """The inverse of :meth:`Calibrator.to_dict`."""
     values = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items() if k != "name"}
@@ -219,7 +264,7 @@ def _logistic(design: FloatArray, labels: IntArray) -> FloatArray:
         np.append(1e-6, np.full(design.shape[1] - 1, _RIDGE * max(len(labels), 1) / 100))
     )
     weights = np.zeros(design.shape[1])
-    for _ in range(30):
+    for _ in range(_NEWTON_STEPS):
         p = special.expit(design @ weights)
         gradient = design.T @ (p - labels) + ridge @ weights
         step = np.linalg.solve((design.T * (p * (1.0 - p))) @ design + ridge, gradient)

@@ -16,6 +16,7 @@ from riskjudge.data.modes import ModeColumns
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate.document import read_json
+from riskjudge.gate.labels import LabelPrints
 from riskjudge.io.files import replacing
 from riskjudge.signals.builtin import parse_signals
 from riskjudge.signals.calibrators import calibrator_from_dict
@@ -23,7 +24,7 @@ from riskjudge.signals.fusion import Fusion, LinearFusion, Stage, Taught
 from riskjudge.signals.signal import Cost, Family, Signal
 
 FORMAT = "riskjudge-fusion"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 def fusion_to_dict(fusion: Fusion) -> dict[str, Any]:
@@ -76,6 +77,9 @@ def fusion_to_dict(fusion: Fusion) -> dict[str, Any]:
             "labels": taught.labels.tolist(),
             "scores": [[None if np.isnan(u) else u for u in row] for row in taught.scores.tolist()],
             "verdicts": taught.verdicts.tolist(),
+            "one_of_each_group": taught.one_of_each_group.tolist(),
+            "prints": taught.prints.to_dict(),
+            "beside": taught.beside,
         },
     }
     return data | {"digest": _digest(data)}
@@ -115,6 +119,11 @@ def fusion_from_dict(
             f"{source} has format version {version}, written by riskjudge "
             f"{data.get('riskjudge_version')}; this is {__version__}, which reads up to version "
             f"{FORMAT_VERSION}. Upgrade riskjudge"
+        )
+    if version < FORMAT_VERSION:
+        raise InputError(
+            f"{source} has format version {version}, which does not say where its teaching rows were "
+            "drawn from. Fuse again"
         )
     if data.get("digest") != _digest({k: v for k, v in data.items() if k != "digest"}):
         raise InputError(
@@ -157,6 +166,9 @@ def _rebuilt(data: Mapping[str, Any], injected: Mapping[str, Signal]) -> Fusion:
         np.array(teaching["labels"], dtype=np.int64),
         np.array(teaching["scores"], dtype=np.float64),  # null becomes NaN
         np.array(teaching["verdicts"], dtype=np.int64),
+        np.array(teaching["one_of_each_group"], dtype=bool),
+        LabelPrints.from_dict(teaching["prints"]),
+        teaching["beside"],
     )
     return Fusion(
         tuple(signals.values()),

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from riskjudge._typing import FloatArray, IntArray, ObjectArray
+from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
+from riskjudge.gate.labels import LabelPrints
 from riskjudge.signals.calibrators import (
-    CALIBRATORS,
     Calibrator,
     bounded,
     calibrator_names,
+    fit_calibrators,
 )
 from riskjudge.signals.signal import Cost, Family, Signal, checked_signals
 
@@ -114,10 +115,7 @@ def fit_linear(
     """
     from sklearn.base import clone
 
-    fitted = tuple(
-        CALIBRATORS[calibrators[family]].fit(column, labels)
-        for family, column in zip(families, values, strict=True)
-    )
+    fitted = fit_calibrators(values, [calibrators[family] for family in families], labels)
     gone = np.column_stack([absent(column) for column in values])
     logits = np.column_stack([bounded(c.log_odds(v)) for c, v in zip(fitted, values, strict=True)])
     known = np.where(gone, np.nan, logits)
@@ -194,12 +192,41 @@ class Taught:
     labels : ndarray of int, shape (n,)
     scores, verdicts : ndarray, shape (n, K)
         Of the plain modes.
+    one_of_each_group : ndarray of bool, shape (n,)
+        A random row of each group; all of them where the rows have none.
+    prints : LabelPrints
+        By which the rows are known again.
+    beside : str or None
+        Digest of the ids of the labelled rows that these were drawn from at random, these left out;
+        None where they come from elsewhere.
     """
 
     probabilities: FloatArray
     labels: IntArray
     scores: FloatArray
     verdicts: IntArray
+    one_of_each_group: BoolArray
+    prints: LabelPrints
+    beside: str | None = None
+
+    def drawn_beside(self, trace: Trace) -> bool:
+        """Whether the labelled items of a trace are those that were left when these were drawn."""
+        return self.beside is not None and self.beside == _ids_digest(trace)
+
+
+def _ids_digest(trace: Trace) -> str:
+    """One hash of the ids of the labelled items."""
+    ids = sorted(hashed_ids(trace.item_id[trace.labelled]))
+    return hashlib.sha256(" ".join(ids).encode()).hexdigest()[:32]
+
+
+def _one_of_each_group(rows: Trace, seed: int) -> BoolArray:
+    """A random row of each group, drawn without a look at anything else."""
+    if rows.group is None:
+        return np.ones(len(rows), dtype=bool)
+    order = np.random.default_rng([seed, 6]).permutation(len(rows))
+    _, first = np.unique(rows.group[order].astype(str), return_index=True)
+    return np.isin(np.arange(len(rows)), order[first])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -242,6 +269,7 @@ def fit_fusion(
     calibrators: Mapping[str, str] | None = None,
     estimator: Any = "logistic",
     staged: bool = False,
+    beside: Trace | None = None,
     seed: int = 0,
 ) -> Fusion:
     """Teach a fusion with all labelled items of a trace.
@@ -257,6 +285,10 @@ def fit_fusion(
         See :func:`estimator_named`.
     staged : bool
         One stage for each tier, in place of a single one.
+    beside : Trace, optional
+        The labelled items that the teaching rows were drawn from at random, these left out
+        (:func:`.split_teaching` gives both). Rules that the fusion has no part in may then be tested
+        on the teaching rows, too.
     seed : int
         Draws the folds.
 
@@ -275,6 +307,7 @@ def fit_fusion(
     trace.refuse_numbers("a fusion of signals")
     chosen = checked_signals(signals)
     names = calibrator_names(calibrators)
+    trace.refuse_numbers("a fusion")
     rows = trace.rows(trace.labelled)
     if len(rows) < 4:
         raise InputError(
@@ -297,7 +330,15 @@ def fit_fusion(
 
         stages.append(Stage(tier, used, fit(columns, rows.labels)))
         honest.append(cross_fitted(columns, rows.labels, fit, seed))
-    taught = Taught(np.column_stack(honest), rows.labels, rows.scores, rows.verdicts)
+    taught = Taught(
+        np.column_stack(honest),
+        rows.labels,
+        rows.scores,
+        rows.verdicts,
+        _one_of_each_group(rows, seed),
+        LabelPrints.of(rows),
+        None if beside is None else _ids_digest(beside),
+    )
     return Fusion(chosen, tuple(stages), taught, hashed_ids(rows.item_id), rows.modes)
 
 

@@ -18,8 +18,10 @@ from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import Router
 from riskjudge.gate.document import read_json
+from riskjudge.gate.labels import hash_texts
 from riskjudge.gate.load import gate_from_dict
-from riskjudge.gate.outcomes import CALIBRATED_ON, Outcomes
+from riskjudge.gate.outcomes import Outcomes
+from riskjudge.gate.router import Prepared
 from riskjudge.io.files import replacing
 from riskjudge.signals.builtin import parse_signals
 from riskjudge.signals.document import (
@@ -27,7 +29,7 @@ from riskjudge.signals.document import (
     fusion_from_dict,
     fusion_to_dict,
 )
-from riskjudge.signals.fusion import Fusion, fit_fusion, hashed_ids
+from riskjudge.signals.fusion import Fusion, fit_fusion
 from riskjudge.signals.signal import Cost, Signal
 from riskjudge.signals.teaching import (
     fused_trace,
@@ -38,21 +40,56 @@ from riskjudge.signals.teaching import (
 )
 
 FORMAT = "riskjudge-fused-gate"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _MOST_PLAIN = 8  # modes over which an order is learned
 
 
 class _FusedRouter(Router):
-    """A router whose sample brings the teaching rows along."""
+    """A router over a fused trace, whose sample brings the teaching rows along."""
 
     fusion: Fusion
 
+    @classmethod
+    def over(cls, fusion: Fusion, router: Router) -> Self:
+        """A router, fitted or not, that is one over a fusion."""
+        made = cls(**router.get_params())
+        vars(made).update(vars(router))
+        made.fusion = fusion
+        return made
+
+    def fresh(self) -> Self:
+        return type(self).over(self.fusion, Router(**self.get_params()))
+
+    def prepare(self, trace: Trace, pool: Trace | None = None) -> Prepared:
+        prepared = super().prepare(trace, self._strangers(pool))
+        fusion, taught = self.fusion, self.fusion.taught
+        # Where the teaching rows chose among the modes, they did teach the plain rules something.
+        chose = len(trace.modes) - len(fusion.stages) < len(fusion.modes)
+        if chose or not taught.drawn_beside(trace):
+            return prepared
+        sample = replace(prepared.sample, also_tested=taught.one_of_each_group)
+        return replace(prepared, sample=sample)
+
     def sample_of(self, labelled: Trace, pool: Trace | None = None) -> Sample:
         sample = super().sample_of(labelled, pool)
-        stages = len(self.fusion.stages)
-        modes = self._modes(labelled)[stages:]
+        modes = self._modes(labelled)[len(self.fusion.stages) :]
         plain = tuple(self.fusion.modes.index(mode) for mode in modes)
         return replace(sample, taught=taught_sample(self.fusion, plain).by_verdict())
+
+    def _strangers(self, pool: Trace | None) -> Trace | None:
+        """The pool without items that share a group with a teaching row; none may be one."""
+        if pool is None:
+            return None
+        prints = self.fusion.taught.prints
+        known = prints.knows(pool.item_id)
+        if known.any():
+            raise InputError(
+                f"the pool holds the item {pool.item_id[known.argmax()]!r}, which taught the fusion "
+                f"({int(known.sum())} such items); the pool must be independent of the labelled items"
+            )
+        if pool.group is None:
+            return pool
+        return pool.rows(~np.isin(hash_texts(pool.group), prints.groups))
 
 
 class FusedGate:
@@ -162,6 +199,7 @@ class FusedGate:
             calibrators=self.calibrators,
             estimator=self.estimator,
             staged=self.staged,
+            beside=rest if train is None else None,
             seed=self.seed,
         )
         return self.calibrate(fusion, rest, pool)
@@ -171,21 +209,25 @@ class FusedGate:
         refuse_taught(fusion, trace)
         stages = len(fusion.stages)
         plain = () if stages > 1 else _plain_modes(fusion)
-        router = _FusedRouter(
-            self.alpha,
-            self.delta,
-            procedure=Fused(stages=stages),
-            by_verdict=True,
-            groups=self.groups,
-            max_retrieval=self._share_past_first(fusion),
-            seed=self.seed,
+        router = _FusedRouter.over(
+            fusion,
+            Router(
+                self.alpha,
+                self.delta,
+                procedure=Fused(stages=stages),
+                by_verdict=True,
+                groups=self.groups,
+                max_retrieval=self._share_past_first(fusion),
+                seed=self.seed,
+            ),
         )
-        router.fusion = fusion
         digest = _source_of(fusion)
         modes = (*stage_names(fusion), *plain)
         fused = fused_trace(fusion, trace, digest).select(modes)
         more = None if pool is None else fused_trace(fusion, pool, digest).select(modes)
         self.router_ = router.fit(fused, more)
+        if router.labels_ is not None:  # the labels that taught are spent, too
+            router.labels_ = router.labels_.joined(fusion.taught.prints)
         self.fusion_ = fusion
         self.columns_ = trace.columns
         return self
@@ -232,15 +274,7 @@ class FusedGate:
         self._check_fitted()
         plain = trace.select(self.fusion_.modes)
         fused = fused_trace(self.fusion_, plain, _source_of(self.fusion_))
-        outcomes = self.router_.decide(fused, on_mismatch=on_mismatch)
-        if not trace.labelled.any():
-            return outcomes
-        # Rows that taught the fusion are no test of it either.
-        taught = [hashed_ids([i]) <= self.fusion_.teaching_ids for i in trace.item_id]
-        if not any(taught):
-            return outcomes
-        seen = outcomes.calibrated_on | np.array(taught)
-        return replace(outcomes, extra=outcomes.extra.assign(**{CALIBRATED_ON: seen}))
+        return self.router_.decide(fused, on_mismatch=on_mismatch)
 
     def mean_cost(self, outcomes: Outcomes) -> Cost:
         """Mean cost of the decided items: each pays for the stages that had to be asked."""
@@ -358,7 +392,7 @@ def load_any_gate(path: str | Path, signals: Sequence[Signal] = ()) -> FusedGate
     )
     gate.fusion_ = fusion_from_dict(data["fusion"], str(path), signals)
     gate.signals = gate.fusion_.signals
-    gate.router_ = router
+    gate.router_ = _FusedRouter.over(gate.fusion_, router)
     gate.columns_ = tuple(ModeColumns(*values) for values in data["columns"])
     return gate
 
