@@ -24,6 +24,7 @@ from riskjudge.data.verdict import FailureKind
 from riskjudge.errors import InputError, OperationalError
 from riskjudge.gate import Router
 from riskjudge.ledger import read_ledger
+from riskjudge.signals import FusedGate
 
 ROOT = Path(__file__).parents[1]
 MODES = "parametric,empty_evidence"
@@ -323,6 +324,52 @@ def test_lazy_retrieval_asks_mode_two_only_where_mode_one_was_not_accepted(tmp_p
         "label",
     ]
     pd.testing.assert_frame_equal(pd.read_csv(output)[columns], pd.read_csv(expected)[columns])
+
+
+def fused_gate(signals):
+    """Fused over the two prompts, the second one in a stage of its own; certified."""
+    rng = np.random.default_rng(0)
+    n = 2000
+    u = np.log(2) * rng.random((n, 2))
+    label = rng.integers(0, 2, n)
+    frame = pd.DataFrame({"item_id": [f"t{i}" for i in range(n)], "label": label})
+    frame["tier"] = rng.integers(0, 3, n)
+    for k in (0, 1):
+        wrong = rng.random(n) < 0.8 * u[:, k]
+        frame[f"v{k + 1}"], frame[f"u{k + 1}"] = label ^ wrong, u[:, k]
+    columns = [ModeColumns("parametric", "v1", "u1"), ModeColumns("empty_evidence", "v2", "u2")]
+    return FusedGate(alpha=0.15, signals=signals, staged=True).fit(
+        Trace.from_frame(frame, modes=columns)
+    )
+
+
+def test_a_fused_gate_asks_the_second_stage_only_where_the_first_does_not_accept(tmp_path):
+    items, gate = write_items(tmp_path / "items.jsonl", 60), tmp_path / "gate.json"
+    fused = fused_gate(["modes:parametric", "column:tier", "modes:empty_evidence@2"])
+    fused.save(gate)
+    with ScriptedServer() as server:
+        full, output = tmp_path / "t.csv", tmp_path / "outcomes.csv"
+        run(*judge_arguments(items, server, full, label="f1"))
+        answer = run(*run_arguments(gate, items, server, output, label="f1"), "--json")
+    asked = json.loads(answer.stdout)["judgements"]["asked"]
+    columns = [ModeColumns("parametric", "v1", "u1"), ModeColumns("empty_evidence", "v2", "u2")]
+    eager = fused.decide(read_trace(full, modes=columns))
+    assert asked == {"parametric": 60, "empty_evidence": int((eager.mode != 0).sum())}
+    assert 0 < asked["empty_evidence"] < 60
+    seen = pd.read_csv(output)
+    assert list(seen["mode"].fillna("")) == ["" if m < 0 else eager.modes[m] for m in eager.mode]
+    assert list(seen["verdict"].fillna(-1)) == list(eager.verdict)
+
+
+def test_a_column_that_a_signal_needs_is_missed_before_anything_is_asked(tmp_path):
+    items, gate = write_items(tmp_path / "items.jsonl", 5), tmp_path / "gate.json"
+    fused_gate(["modes:parametric", "column:tier", "modes:empty_evidence@2"]).save(gate)
+    bare = [{k: v for k, v in json.loads(line).items() if k != "tier"} for line in items.open()]
+    items.write_text("".join(json.dumps(row) + "\n" for row in bare))
+    with ScriptedServer() as server:
+        error = run(*run_arguments(gate, items, server, tmp_path / "o.csv"), error=InputError)
+        assert "needs the column 'tier'" in str(error)
+        assert server.asked == []
 
 
 def test_a_gate_that_accepts_nothing_asks_nobody(tmp_path):

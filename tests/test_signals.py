@@ -391,7 +391,8 @@ def test_rules_without_the_fusion_are_tested_on_the_rows_that_taught_it():
     assert len(gate.fusion_.teaching_ids) == 24
     _, rest = split_teaching(trace, 2)
     sample = prepared_by(gate, rest)
-    assert sample.also_tested.all() and sample.n == 126
+    assert sample.also_tested.all()
+    assert sample.n == 126
     families = Fused().planner(sample, 0)(Target(0.2, 0.05)).families
     assert [(f.sample.n, f.n_reserved) for f in families] == [(126, 24), (139, 11), (139, 11)]
     assert sum(f.share for f in families) == pytest.approx(1.0)
@@ -403,7 +404,9 @@ def test_rules_without_the_fusion_are_tested_on_the_rows_that_taught_it():
 def test_teaching_rows_from_elsewhere_are_never_tested_on():
     """There the judge is always right; here its verdicts are coins."""
     here = sure_trace(60, 0.5, seed=1)
-    elsewhere = replace(sure_trace(900, 1.0, seed=2), item_id=np.array([f"x{i}" for i in range(900)]))
+    elsewhere = replace(
+        sure_trace(900, 1.0, seed=2), item_id=np.array([f"x{i}" for i in range(900)])
+    )
     gate = FusedGate(alpha=0.2).fit(here, train=elsewhere)
     assert not gate.certificate_.certified
     sample = prepared_by(gate, here)
@@ -414,12 +417,14 @@ def test_teaching_rows_from_elsewhere_are_never_tested_on():
 
 def test_the_pool_is_a_stranger_to_the_teaching_rows():
     trace = make_trace(400)
-    teaching, rest = split_teaching(trace, 4)
+    teaching, _ = split_teaching(trace, 4)
     unlabelled = replace(teaching, labels=np.full(len(teaching), -1))
     with pytest.raises(InputError, match="taught the fusion"):
         FusedGate().fit(trace, pool=unlabelled)
     tied = replace(
-        unlabelled, item_id=np.array([f"p{i}" for i in range(len(teaching))]), group=teaching.item_id
+        unlabelled,
+        item_id=np.array([f"p{i}" for i in range(len(teaching))]),
+        group=teaching.item_id,
     )
     grouped = replace(trace, group=trace.item_id)
     assert FusedGate().fit(grouped, pool=tied).n_pool_ == 0
@@ -431,3 +436,56 @@ def test_modes_that_the_teaching_rows_chose_are_not_tested_on_them():
     assert len(gate.router_.modes_) == 9
     _, rest = split_teaching(trace, 20)
     assert prepared_by(gate, rest).also_tested is None
+
+
+@pytest.fixture(scope="module")
+def fused_files(tmp_path_factory):
+    """A fused gate, what it was calibrated on, and fresh items with their outcomes."""
+    folder = tmp_path_factory.mktemp("fused")
+    for name, seed in (("cal", 0), ("new", 1)):
+        table = make_trace(700, seed=seed, skill=0.95).to_frame()
+        table["item_id"] = name + table["item_id"].astype(str)
+        table.to_csv(folder / f"{name}.csv", index=False)
+    files = {"cal": folder / "cal.csv", "new": folder / "new.csv", "gate": folder / "gate.json"}
+    assert run("calibrate", files["cal"], "--fuse", "--alpha", "0.2", "-o", files["gate"]) == 0
+    files["outcomes"] = folder / "outcomes.csv"
+    assert run("decide", files["gate"], files["new"], "-o", files["outcomes"]) == 0
+    return files
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        ("report {outcomes} --gate {gate}", 0, "Promise"),
+        ("check {gate} {cal} {new} --permutations 99", None, "scores of fused"),
+        ("watch {gate} {outcomes}", 0, "promised rate"),
+        ("explain {gate}", 0, "a probability from confidence:mode1, confidence:mode2"),
+        ("sql {gate}", 2, "load these into the database"),
+        ("plot risk-coverage {new} --gate {gate} -o {folder}/rc.png", 0, "written"),
+        ("plot plane {new} --gate {gate} -o {folder}/plane.png", 2, "the plane shows two modes"),
+        ("page {gate} {new} -o {folder}/p.html --calibration {cal}", 0, "700 items"),
+        ("rate {new} --gate {gate}", 0, "700 rows, 700 labels"),
+        ("rate {cal} --gate {gate}", 0, "items taught the fusion"),
+        ("rate {outcomes}", 0, "700 rows, 700 labels"),
+    ],
+)
+def test_every_command_takes_a_fused_gate_or_says_why_not(
+    fused_files, capsys, command, code, words
+):
+    folder = fused_files["gate"].parent
+    capsys.readouterr()
+    returned = run(*command.format(folder=folder, **fused_files).split())
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert words in said
+    assert returned == code or code is None
+
+
+def test_rows_that_taught_are_marked_in_outcomes_and_left_out_of_rates(fused_files, capsys):
+    outcomes = fused_files["gate"].parent / "own.csv"
+    assert run("decide", fused_files["gate"], fused_files["cal"], "-o", outcomes) == 0
+    table = pd.read_csv(outcomes)
+    assert table["calibrated_on"].all()
+    assert table["taught_fusion"].sum() == 109
+    capsys.readouterr()
+    assert run("rate", outcomes) == 0
+    assert "591 rows, 591 labels" in "".join(capsys.readouterr())

@@ -47,12 +47,11 @@ def check(
     Scores, missing verdicts, verdicts and routing are compared by exact or permutation tests.
     --where is about the calibration trace. Exit code 0: consistent. 1: drifted, or too few items.
     """
-    from riskjudge.gate import load_router
     from riskjudge.monitor import DriftAnswer, check_drift
     from riskjudge.monitor.tables import check_table
 
-    fitted = load_router(gate)
-    columns = modes or (fitted.columns_ if fitted.fitted else None)
+    opened = options.open_router(gate)
+    columns = modes or opened.columns
     old, fresh = (
         options.load_trace(
             path,
@@ -61,14 +60,14 @@ def check(
             label=label,
             group=group,
             where=conditions,
-            grading=options.grading_of(gate=fitted),
+            grading=options.grading_of(gate=opened.router),
         )
         for path, conditions in ((calibration, where), (new, None))
     )
     result = check_drift(
-        fitted,
-        old,
-        fresh,
+        opened.router,
+        opened.see(opened.untaught(old)),
+        opened.see(fresh),
         level=level,
         gap=gap,
         labels=labels,

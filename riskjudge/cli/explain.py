@@ -14,10 +14,10 @@ def register(app: typer.Typer) -> None:
 
 def explain(gate: options.GateFile, as_json: options.AsJson = False) -> None:
     """Say what a gate promises, what it is bound to, and what would void it."""
-    from riskjudge.gate import load_gate
-    from riskjudge.gate.explain import explain as explained
+    from riskjudge.signals import load_any_gate
+    from riskjudge.signals.explain import explain as explained
 
-    told = explained(load_gate(gate))
+    told = explained(load_any_gate(gate))
     if as_json:
         options.print_json({"gate": str(gate), "certificates": [one.to_dict() for one in told]})
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -201,6 +202,42 @@ def grading_of(
         raise InputError("--cut and --tolerance are about scores: give their --scale, as 1-5, too")
     found: Grading | None = fitted
     return found
+
+
+@dataclass(frozen=True)
+class OpenRouter:
+    """A gate with one certificate for all items, and a trace as its router sees it.
+
+    A fused gate is a router over a trace in which the fused modes stand before the others.
+    """
+
+    gate: Any
+    router: Router
+
+    @property
+    def columns(self) -> Sequence[ModeColumns] | None:
+        """What is read from a table."""
+        return self.gate.columns_ if self.gate.fitted else None
+
+    def see(self, trace: Trace) -> Trace:
+        """A trace for the router."""
+        seen: Trace = trace if self.gate is self.router else self.gate.seen(trace)
+        return seen
+
+    def untaught(self, trace: Trace) -> Trace:
+        """A trace without the rows that taught a fusion: its verdicts have seen their labels."""
+        rest: Trace = trace if self.gate is self.router else self.gate.untaught(trace)
+        return rest
+
+
+def open_router(path: Path) -> OpenRouter:
+    """Load a gate of any kind but one with a certificate for each group."""
+    from riskjudge.gate.load import one_router
+    from riskjudge.signals import FusedGate, load_any_gate
+
+    gate = load_any_gate(path)
+    router = gate.router_ if isinstance(gate, FusedGate) else one_router(gate, path)
+    return OpenRouter(gate, router)
 
 
 def own_group(outcomes: Outcomes) -> str | None:

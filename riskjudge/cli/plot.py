@@ -12,7 +12,6 @@ from riskjudge.cli import options
 from riskjudge.cli.options import levels
 
 if TYPE_CHECKING:
-    from riskjudge.data.modes import ModeColumns
     from riskjudge.data.trace import Trace
     from riskjudge.evaluation.splits import Sweep
     from riskjudge.gate import Router, SelectiveGate
@@ -165,16 +164,19 @@ def risk_coverage(
     from riskjudge.plots import RiskCoverageDisplay
 
     files = figure_files(output, "risk-coverage")
-    given = _load(gate)
+    given = None
+    opened = None if gate is None else options.open_router(gate)
     table = options.load_trace(
         trace,
-        _columns(modes, given),
+        modes or (None if opened is None else opened.columns),
         item_id=item_id,
         label=label,
         group=group,
         where=where,
-        grading=options.grading_of(scale, cut, tolerance, given),
+        grading=options.grading_of(scale, cut, tolerance, opened and opened.router),
     )
+    if opened is not None:
+        given, table = opened.router, opened.see(opened.untaught(table))
     if given is None:
         given = options.make_gate(
             table,
@@ -216,16 +218,19 @@ def plane(
     from riskjudge.plots import ThresholdPlaneDisplay
 
     files = figure_files(output, "plane")
-    given = _load(gate)
+    given = None
+    opened = None if gate is None else options.open_router(gate)
     table = options.load_trace(
         trace,
-        _columns(modes, given),
+        modes or (None if opened is None else opened.columns),
         item_id=item_id,
         label=label,
         group=group,
         where=where,
-        grading=options.grading_of(scale, cut, tolerance, given),
+        grading=options.grading_of(scale, cut, tolerance, opened and opened.router),
     )
+    if opened is not None:
+        given, table = opened.router, opened.see(opened.untaught(table))
     if given is None:
         given = Router(alpha, delta, groups=groups, seed=seed)
     display = ThresholdPlaneDisplay.from_trace(
@@ -284,18 +289,6 @@ def _sweeps(
 
 def _offset(progress: Callable[[int], None], by: int) -> Callable[[int], None]:
     return lambda done: progress(by + done)
-
-
-def _load(gate: Path | None) -> Router | SelectiveGate | None:
-    from riskjudge.gate import load_router
-
-    return None if gate is None else load_router(gate)
-
-
-def _columns(
-    modes: list[str] | None, gate: Router | SelectiveGate | None
-) -> list[str] | Sequence[ModeColumns] | None:
-    return modes or (gate.columns_ if gate is not None and gate.fitted else None)
 
 
 def source_line(source: str | None, path: Path, where: Sequence[str] | None) -> str:

@@ -41,6 +41,9 @@ def register(app: typer.Typer) -> None:
     app.command("rate")(rate)
 
 
+TAUGHT = "{} items taught the fusion, whose verdicts have seen their labels: left out"
+
+
 class Loaded(NamedTuple):
     """A sample, the system of each row, and what should be said of how it was read."""
 
@@ -72,35 +75,46 @@ def load_sample(
         if gate is not None or only is not None or modes:
             raise InputError(f"{path} holds outcomes: --gate, --only and --mode belong to a trace")
         return _from_outcomes(options.keep_rows(frame, where, path), path, by, group)
+    if gate is not None and only is not None:
+        raise InputError("--only chooses a mode, and --gate brings its own")
+    opened = None if gate is None else options.open_router(gate)
     table = options.load_trace(
-        path, modes, item_id=item_id, label=label, group=group, where=where, frame=frame
+        path,
+        modes or (None if opened is None else opened.columns),
+        item_id=item_id,
+        label=label,
+        group=group,
+        where=where,
+        frame=frame,
     )
-    extra = table.extra
-    if gate is not None:
-        if only is not None:
-            raise InputError("--only chooses a mode, and --gate brings its own")
-        from riskjudge.gate import load_router
-
-        fitted = load_router(gate)
-        seen = table if modes or not fitted.fitted else table.select(fitted.modes_)
-        sample = RateSample.from_outcomes(fitted.decide(seen))
+    if opened is not None:
+        whole, table = len(table), opened.untaught(table)
+        sample = RateSample.from_outcomes(opened.gate.decide(table))
+        if len(table) < whole:
+            notes.append(TAUGHT.format(whole - len(table)))
     else:
         sample, notes = reading.sample_of(table, only)
+    extra = table.extra
     system = None if by is None else _system(extra, by, group, str(path))
     notes += reading.group_hint(sample, extra, by)
     return Loaded(sample, system, notes)
 
 
 def _from_outcomes(frame: pd.DataFrame, path: Path, by: str | None, group: str | None) -> Loaded:
-    from riskjudge.gate.outcomes import Outcomes
+    from riskjudge.gate.outcomes import TAUGHT_FUSION, Outcomes
     from riskjudge.rates import RateSample, reading
 
     outcomes = Outcomes.from_frame(frame, str(path))
+    notes = []
+    if (taught := outcomes.flag(TAUGHT_FUSION)).any():
+        outcomes = outcomes.rows(~taught)
+        notes.append(TAUGHT.format(int(taught.sum())))
     sample = RateSample.from_outcomes(outcomes)
     if group is not None:
         sample = sample.grouped_by(reading.values_of(outcomes.extra, group, str(path)))
     system = None if by is None else _system(outcomes.extra, by, group, str(path))
-    return Loaded(sample, system, reading.group_hint(sample, outcomes.extra, by))
+    notes += reading.group_hint(sample, outcomes.extra, by)
+    return Loaded(sample, system, notes)
 
 
 def _system(extra: pd.DataFrame, by: str, group: str | None, source: str) -> ObjectArray:

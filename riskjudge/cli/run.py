@@ -64,7 +64,6 @@ def run(
     """
     from riskjudge.evaluation import summarize
     from riskjudge.evaluation.render import report_tables
-    from riskjudge.gate import load_router
     from riskjudge.io.tables import write_table
     from riskjudge.items.admission import admissions
     from riskjudge.judges.judging import run_lazily
@@ -73,7 +72,7 @@ def run(
     ways = admissions(labels or ["column"])
     if any(way.kind == "llm" for way in ways):
         raise InputError("run asks no evaluator; label with exact, f1 or column")
-    fitted = load_router(gate)
+    fitted = options.open_router(gate).gate
     if fitted.fitted and None in fitted.sources_:
         typer.echo(
             "note: the gate does not record what made the scores it was fitted on, so nothing can be "

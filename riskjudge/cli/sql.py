@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -51,11 +51,11 @@ def sql(
     Exit code 1: the engine does not decide as the gate does, or cannot run the rule.
     """
     from riskjudge.errors import InputError
-    from riskjudge.gate import load_gate
+    from riskjudge.signals import load_any_gate
 
     if guard is not None and check is not None:
         raise InputError("--guard prints a query and --check runs the rule: ask for one of them")
-    fitted = load_gate(gate)
+    fitted: Any = load_any_gate(gate)
     expression = fitted.to_sql(value, dialect)
     if check is not None:
         _check(gate, check, dialect, item_id, as_json)
@@ -80,10 +80,10 @@ def _guard(gate: Router | GroupedGate, table: str, dialect: str) -> str:
 
 def _check(gate: Path, path: Path, dialect: str, item_id: str, as_json: bool) -> None:
     from riskjudge.data.trace import Trace
-    from riskjudge.gate import load_gate
     from riskjudge.gate.sql_check import check_sql
+    from riskjudge.signals import load_any_gate
 
-    fitted = load_gate(gate)
+    fitted = load_any_gate(gate)
     frame = options.load_table(path, fitted.columns_, item_id=item_id)
     decided = fitted.decide(
         Trace.from_frame(frame, modes=fitted.columns_, item_id=item_id, source=str(path))

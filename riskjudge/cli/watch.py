@@ -40,12 +40,12 @@ def watch(
     Files count in the order given, the items of one file in the order of a hash of their ids.
     Exit code 0: no alarm. 1: alarm.
     """
-    from riskjudge.gate import load_gate
     from riskjudge.gate.outcomes import read_outcomes
     from riskjudge.monitor import RiskAlarm
     from riskjudge.monitor.tables import alarm_table
+    from riskjudge.signals import load_any_gate
 
-    fitted = load_gate(gate)
+    fitted = load_any_gate(gate)
     if not fitted.fitted:
         raise InputError(f"{gate} is not fitted: there is no promise to watch")
     alarm = RiskAlarm(fitted.alpha, level)

@@ -24,6 +24,7 @@ from riskjudge.io.files import replacing
 FORMAT = "riskjudge-gate"
 FORMAT_VERSION = 2
 GROUPED = "grouped_gate"
+FUSED = "riskjudge-fused-gate"
 BY_VERDICT = ("alpha_pass", "alpha_fail")
 """Settings about one kind of verdict; any of them makes thresholds by verdict."""
 BY_KIND = (*BY_VERDICT, "min_tpr", "min_tnr")
@@ -100,6 +101,11 @@ def check_document(document: Any, source: str = "the gate") -> Document:
     ------
     InputError
     """
+    if isinstance(document, dict) and document.get("format") == FUSED:
+        raise InputError(
+            f"{source} is a fused gate, which this does not take; in a configuration of judges it is "
+            "type = 'fused'"
+        )
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"{source} is not a gate: its format is not {FORMAT!r}")
     version = document.get("format_version")

@@ -55,7 +55,11 @@ def load_router(path: str | Path) -> Router:
     InputError
         As :func:`load_gate`, and for a gate with a certificate for each group.
     """
-    gate = load_gate(path)
+    return one_router(load_gate(path), path)
+
+
+def one_router(gate: Any, path: str | Path) -> Router:
+    """A gate that was loaded, where it has one certificate for all items."""
     if isinstance(gate, GroupedGate):
         raise InputError(
             f"{path} has a certificate for each {gate.by}, and one for all items is needed here; "

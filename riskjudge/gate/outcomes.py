@@ -84,9 +84,13 @@ class Outcomes:
     @property
     def calibrated_on(self) -> BoolArray:
         """Which items the gate was calibrated on, as far as their ids tell."""
-        if CALIBRATED_ON not in self.extra.columns:
+        return self.flag(CALIBRATED_ON)
+
+    def flag(self, name: str) -> BoolArray:
+        """A carried column of true and false; false throughout where there is none."""
+        if name not in self.extra.columns:
             return np.zeros(len(self), dtype=bool)
-        told = self.extra[CALIBRATED_ON].map(str).str.lower()
+        told = self.extra[name].map(str).str.lower()
         return np.asarray(told.isin(["true", "1", "1.0"]), dtype=bool)
 
     @property
@@ -207,6 +211,7 @@ def read_outcomes(path: str | Path) -> Outcomes:
 
 
 CALIBRATED_ON = "calibrated_on"
+TAUGHT_FUSION = "taught_fusion"
 
 
 def mark_calibrated(trace: Trace, used: LabelPrints) -> Trace:

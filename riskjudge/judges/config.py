@@ -20,7 +20,8 @@ Types and their options, with examples in ``docs/toml.md``: ``model`` (see
 `subsets`, `pattern`: a regular expression that the prompt must match somewhere); ``gate`` (`judge`,
 `uncertainty`, and `threshold`: accept at or below it; or `gate`: the file of a fitted gate);
 ``router`` (`judges`, asked in order until one gives a verdict; with `gate`, the file of a fitted
-router, each is gated at its mode's threshold). The `uncertainty` is ``confidence`` (the default of a
+router, each is gated at its mode's threshold); ``fused`` (`judges` and `gate`, the file of a fused
+gate, which weighs what they say). The `uncertainty` is ``confidence`` (the default of a
 `threshold`), ``predictive_entropy``, ``variation_ratio``, ``preference_entropy`` or ``cut``; a fitted
 gate's own measure needs no naming. Scores that a fitted gate does not know are refused; with
 ``on_mismatch = "uncertify"`` its verdicts are disclosed as not certified.
@@ -229,6 +230,21 @@ def _build_router(spec: Spec) -> Judge:
     return Cascade(judges, spec.name)
 
 
+def _build_fused(spec: Spec) -> Judge:
+    """Behind the file of a fused gate, which is needed: nobody writes a fusion by hand."""
+    from riskjudge.judges.fused import fused_from_file
+
+    judges, path = spec.judges("judges"), spec.folder / spec.text("gate")
+    uncertainty, on_mismatch = _measure(spec), spec.text("on_mismatch", "refuse")
+    try:
+        return fused_from_file(
+            path, judges, spec.name, uncertainty=uncertainty, on_mismatch=on_mismatch
+        )
+    except InputError as error:
+        spec.complain("gate", str(error))
+        raise
+
+
 def _build_model(spec: Spec) -> Judge:
     # Whoever composes no model needs none of what asking one takes.
     from riskjudge.judges.model_config import build_model
@@ -258,5 +274,6 @@ BUILDERS: Mapping[str, Builder] = {
     "scope": _build_scope,
     "gate": _build_gate,
     "router": _build_router,
+    "fused": _build_fused,
     "model": _build_model,
 }

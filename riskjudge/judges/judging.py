@@ -20,11 +20,14 @@ from riskjudge.judges.source import refuse_other_sources, source_of
 from riskjudge.ledger.rows import Row
 from riskjudge.ledger.traces import Cells, arm_cells, rows_by_arm, table_of
 from riskjudge.ledger.writer import LedgerWriter
+from riskjudge.signals.gate import FusedGate
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from riskjudge.gate import Router, SelectiveGate
+
+    AnyGate = Router | SelectiveGate | FusedGate
     from riskjudge.gate.outcomes import Outcomes
 
 AnyModelJudge = ModelJudge | SelfEvaluatingJudge
@@ -281,7 +284,7 @@ class LazyRun:
 
 
 def run_lazily(
-    gate: Router | SelectiveGate,
+    gate: AnyGate,
     judges: Sequence[AnyModelJudge],
     items: Sequence[Item],
     ledger: LedgerWriter,
@@ -296,8 +299,8 @@ def run_lazily(
 
     Parameters
     ----------
-    gate : Router or SelectiveGate
-        Fitted or not.
+    gate : Router, SelectiveGate or FusedGate
+        Fitted or not. A fused gate asks all modes of a stage before it decides.
     judges : sequence of ModelJudge or SelfEvaluatingJudge
         One for each of the gate's modes, in its order.
     items : sequence of Item
@@ -341,21 +344,30 @@ def run_lazily(
         options: dict[str, Any] = {} if on_mismatch == "refuse" else {"on_mismatch": on_mismatch}
         return gate.decide(trace, **options)
 
-    for k in _order(gate, len(modes)):
-        asked[modes[k]] = len(waiting)
-        progress = report(modes[k], len(waiting))
-        run_into_ledger([judges[k]], waiting, ledger, concurrency=concurrency, report=progress)
+    steps = _steps(gate, modes)
+    if isinstance(gate, FusedGate) and steps:
+        decide(waiting)  # a column that a signal needs is missed before anything is asked
+    for stage, step in enumerate(steps):
+        for k in step:
+            asked[modes[k]] = len(waiting)
+            progress = report(modes[k], len(waiting))
+            run_into_ledger([judges[k]], waiting, ledger, concurrency=concurrency, report=progress)
         outcomes = decide(waiting)
-        accepted = set(outcomes.item_id[outcomes.accepted])
+        done = outcomes.accepted
+        if isinstance(gate, FusedGate):  # what a later stage says rests on modes not asked yet
+            done = done & (outcomes.mode <= stage)
+        accepted = set(outcomes.item_id[done])
         waiting = [item for item in waiting if item.id not in accepted]
         if not waiting:
             break
     return LazyRun(decide(items), asked, n_items)
 
 
-def _order(gate: Router | SelectiveGate, n_modes: int) -> list[int]:
-    """The modes that have to be asked, in order."""
+def _steps(gate: AnyGate, modes: Sequence[str]) -> list[list[int]]:
+    """The modes that have to be asked, in order; those of one step are asked of the same items."""
     if not gate.fitted:
-        return [] if gate.unfitted == "abstain" else [0]
+        return [] if isinstance(gate, FusedGate) or gate.unfitted == "abstain" else [[0]]
+    if isinstance(gate, FusedGate):
+        return [[modes.index(mode) for mode in step] for step in gate.steps]
     used = gate.rule_.used
-    return [k for k in range(n_modes) if used[k]]
+    return [[k] for k in range(len(modes)) if used[k]]

@@ -20,6 +20,7 @@ from riskjudge.judges.sidecar import SidecarJudge
 
 if TYPE_CHECKING:
     from riskjudge.gate import Router, SelectiveGate
+    from riskjudge.signals import FusedGate
 
 ON_MISMATCH = ("refuse", "uncertify")
 """What is done where a gate was fitted on scores of another source."""
@@ -52,6 +53,9 @@ def source_of(judge: Judge, measure: str | None = None) -> ScoreSource:
 
 def _composition(judge: Any) -> str:
     """A judge in one line: its kind, its parts, its settings."""
+    told = getattr(judge, "composition", None)
+    if isinstance(told, str):
+        return told
     match judge:
         case ModelJudge() | SelfEvaluatingJudge():
             facts = {name: value for name, value in judge.source.items() if name != "measure"}
@@ -80,7 +84,7 @@ def _composition(judge: Any) -> str:
 
 
 def refuse_other_sources(
-    gate: Router | SelectiveGate,
+    gate: Router | SelectiveGate | FusedGate,
     sources: Sequence[ScoreSource],
     what: str | Path = "the gate",
     on_mismatch: str = "refuse",
@@ -89,7 +93,7 @@ def refuse_other_sources(
 
     Parameters
     ----------
-    gate : Router or SelectiveGate
+    gate : Router, SelectiveGate or FusedGate
         Fitted.
     sources : sequence of ScoreSource
         One for each of its modes, in its order.

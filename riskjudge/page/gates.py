@@ -15,7 +15,6 @@ from riskjudge.gate.explain import explain
 from riskjudge.gate.grouped import GroupedGate
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.gate.router import Router
-from riskjudge.signals.fusion import hashed_ids
 from riskjudge.signals.gate import FusedGate
 
 Gate = Router | GroupedGate | FusedGate
@@ -159,8 +158,7 @@ def other_levels(gate: Gate, calibration: Trace, alphas: tuple[float, ...]) -> l
 def _own_items(gate: Gate, calibration: Trace) -> Trace:
     """The calibration items among `calibration`: other levels are those of the same labels."""
     if isinstance(gate, FusedGate):
-        taught = [hashed_ids([i]) <= gate.fusion_.teaching_ids for i in calibration.item_id]
-        calibration = calibration.rows(~np.array(taught, dtype=bool))
+        calibration = gate.untaught(calibration)
     known = np.zeros(len(calibration), dtype=bool)
     for part in routers_of(gate).values():
         if part.labels_ is not None:

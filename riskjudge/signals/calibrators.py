@@ -228,7 +228,7 @@ def fit_calibrators(
     platt = [k for k, name in enumerate(names) if name == Platt.name]
     found: dict[int, Calibrator] = {}
     if platt:
-        together = np.column_stack([columns[k] for k in platt])
+        together = np.column_stack([columns[k] for k in platt]).astype(np.float64)
         found.update(zip(platt, Platt.fit_columns(together, labels), strict=True))
     for k, name in enumerate(names):
         if k not in found:

@@ -13,6 +13,7 @@ import numpy as np
 
 from riskjudge._version import __version__
 from riskjudge.data.modes import ModeColumns
+from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate.document import read_json
@@ -47,6 +48,7 @@ def fusion_to_dict(fusion: Fusion) -> dict[str, Any]:
         "format_version": FORMAT_VERSION,
         "riskjudge_version": __version__,
         "modes": list(fusion.modes),
+        "sources": [None if source is None else dict(source) for source in fusion.sources],
         "signals": [
             {
                 "name": s.name,
@@ -176,6 +178,7 @@ def _rebuilt(data: Mapping[str, Any], injected: Mapping[str, Signal]) -> Fusion:
         taught,
         frozenset(teaching["ids"]),
         tuple(data["modes"]),
+        tuple(None if source is None else ScoreSource(source) for source in data["sources"]),
     )
 
 

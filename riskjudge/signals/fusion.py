@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
+from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 from riskjudge.gate.labels import LabelPrints
@@ -243,6 +245,8 @@ class Fusion:
         Hashes of the ids whose labels taught. They are refused in a calibration.
     modes : tuple of str
         Of the trace that taught.
+    sources : tuple of ScoreSource or None, one a mode
+        What made their scores, as far as the trace said.
     """
 
     signals: tuple[Signal, ...]
@@ -250,6 +254,13 @@ class Fusion:
     taught: Taught
     teaching_ids: frozenset[str]
     modes: tuple[str, ...]
+    sources: tuple[ScoreSource | None, ...]
+
+    @property
+    def weighed(self) -> tuple[list[int], ...]:
+        """Positions of the modes that each stage weighs."""
+        used = [{m for s in stage.signals for m in s.modes(self.modes)} for stage in self.stages]
+        return tuple([k for k, mode in enumerate(self.modes) if mode in need] for need in used)
 
     def probabilities(self, trace: Trace) -> FloatArray:
         """P(claim holds) by each stage, shape (n, stages)."""
@@ -308,6 +319,7 @@ def fit_fusion(
     chosen = checked_signals(signals)
     names = calibrator_names(calibrators)
     trace.refuse_numbers("a fusion")
+    refuse_fused_names(trace.modes)
     rows = trace.rows(trace.labelled)
     if len(rows) < 4:
         raise InputError(
@@ -339,7 +351,17 @@ def fit_fusion(
         LabelPrints.of(rows),
         None if beside is None else _ids_digest(beside),
     )
-    return Fusion(chosen, tuple(stages), taught, hashed_ids(rows.item_id), rows.modes)
+    return Fusion(chosen, tuple(stages), taught, hashed_ids(rows.item_id), rows.modes, rows.sources)
+
+
+def refuse_fused_names(modes: Sequence[str]) -> None:
+    """Refuse modes whose names the fused ones will have."""
+    taken = [mode for mode in modes if re.fullmatch("fused[0-9]*", mode)]
+    if taken:
+        raise InputError(
+            f"a mode is called {taken[0]!r}, as a fused one is: name the modes to fuse with --mode, or "
+            "rename it"
+        )
 
 
 def _without_repeated_verdicts(signals: tuple[Signal, ...], rows: Trace) -> tuple[Signal, ...]:

@@ -14,13 +14,15 @@ import numpy as np
 from riskjudge._version import __version__
 from riskjudge.calibration import Certificate, Fused, Sample
 from riskjudge.data.modes import ModeColumns
+from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import Router
-from riskjudge.gate.document import read_json
+from riskjudge.gate.binding import mismatches, refuse_mismatch
+from riskjudge.gate.document import FUSED, read_json
 from riskjudge.gate.labels import hash_texts
 from riskjudge.gate.load import gate_from_dict
-from riskjudge.gate.outcomes import Outcomes
+from riskjudge.gate.outcomes import TAUGHT_FUSION, Outcomes
 from riskjudge.gate.router import Prepared
 from riskjudge.io.files import replacing
 from riskjudge.signals.builtin import parse_signals
@@ -39,7 +41,7 @@ from riskjudge.signals.teaching import (
     taught_sample,
 )
 
-FORMAT = "riskjudge-fused-gate"
+FORMAT = FUSED
 FORMAT_VERSION = 2
 _MOST_PLAIN = 8  # modes over which an order is learned
 
@@ -207,6 +209,8 @@ class FusedGate:
     def calibrate(self, fusion: Fusion, trace: Trace, pool: Trace | None = None) -> Self:
         """Calibrate a fusion on labelled items that did not teach it."""
         refuse_taught(fusion, trace)
+        seen = trace.select(fusion.modes).sources
+        refuse_mismatch(fusion.modes, fusion.sources, seen, "the fusion", "these items")
         stages = len(fusion.stages)
         plain = () if stages > 1 else _plain_modes(fusion)
         router = _FusedRouter.over(
@@ -265,6 +269,9 @@ class FusedGate:
     def decide(self, trace: Trace, *, on_mismatch: str = "refuse") -> Outcomes:
         """Accept, abstain or fail, item by item.
 
+        Items that taught the fusion are marked in a column ``taught_fusion``, and in
+        ``calibrated_on`` like all whose labels the gate has seen.
+
         Parameters
         ----------
         trace : Trace
@@ -272,9 +279,34 @@ class FusedGate:
             See :meth:`riskjudge.Router.decide`.
         """
         self._check_fitted()
+        sources = trace.select(self.modes_).sources
+        compared = self.modes_, self.sources_, sources, "the gate", "these items"
+        if on_mismatch == "refuse":
+            refuse_mismatch(*compared)
+        outcomes = self.router_.decide(self.seen(trace), on_mismatch=on_mismatch)
+        if mismatches(*compared):
+            outcomes = replace(outcomes, certified=np.zeros(len(outcomes), dtype=bool))
+        taught = self.fusion_.taught.prints.knows(trace.item_id)
+        if not taught.any():
+            return outcomes
+        return replace(outcomes, extra=outcomes.extra.assign(**{TAUGHT_FUSION: taught}))
+
+    def seen(self, trace: Trace) -> Trace:
+        """A trace as :attr:`router_` sees it: the fused modes, then those that insure them."""
+        self._check_fitted()
         plain = trace.select(self.fusion_.modes)
-        fused = fused_trace(self.fusion_, plain, _source_of(self.fusion_))
-        return self.router_.decide(fused, on_mismatch=on_mismatch)
+        return fused_trace(self.fusion_, plain, _source_of(self.fusion_)).select(
+            self.router_.modes_
+        )
+
+    def untaught(self, trace: Trace) -> Trace:
+        """The items of a trace that are strangers to the teaching rows: no test of it are the others."""
+        self._check_fitted()
+        prints = self.fusion_.taught.prints
+        known = prints.knows(trace.item_id)
+        if trace.group is not None:
+            known |= np.isin(hash_texts(trace.group), prints.groups)
+        return trace.rows(~known)
 
     def mean_cost(self, outcomes: Outcomes) -> Cost:
         """Mean cost of the decided items: each pays for the stages that had to be asked."""
@@ -298,6 +330,13 @@ class FusedGate:
                 lines.append(f"cost in {unit}: {amount:.4g} an item, {each} an accepted verdict")
         return tuple(lines)
 
+    def to_sql(self, value: str = "mode", dialect: str = "ansi") -> str:
+        """No database computes a fusion: refused, with what to do in its place."""
+        raise InputError(
+            "a fused gate decides by a probability computed from its signals, which is no rule over "
+            "columns of a table; let decide write its outcomes, and load these into the database"
+        )
+
     @property
     def fitted(self) -> bool:
         """Whether it was calibrated."""
@@ -314,6 +353,40 @@ class FusedGate:
         """The modes that a trace needs."""
         self._check_fitted()
         return self.fusion_.modes
+
+    @property
+    def sources_(self) -> tuple[ScoreSource | None, ...]:
+        """What made the scores of these modes; others are refused."""
+        self._check_fitted()
+        return self.fusion_.sources
+
+    @property
+    def grading_(self) -> None:
+        """A fusion is of verdicts 0 and 1, not of scores."""
+
+    def unknown_sources(self, trace: Trace) -> tuple[str, ...]:
+        """Modes of which a trace says what made its scores, and the gate does not."""
+        seen = trace.select(self.modes_).sources
+        both = zip(self.modes_, self.sources_, seen, strict=True)
+        return tuple(mode for mode, mine, other in both if mine is None and other is not None)
+
+    @property
+    def steps(self) -> tuple[tuple[str, ...], ...]:
+        """The modes to be asked at each stage, those of earlier stages left out.
+
+        What stage t accepts needs no mode of a later one. Modes that insure, and those that no signal
+        says it needs, are asked with the last stage.
+        """
+        self._check_fitted()
+        if not self.certificate_.certified:
+            return ()
+        *early, _ = self.fusion_.weighed
+        done: list[str] = []
+        found = []
+        for weighed in early:
+            found.append(tuple(m for m in (self.modes_[k] for k in weighed) if m not in done))
+            done += found[-1]
+        return (*found, tuple(m for m in self.modes_ if m not in done))
 
     @property
     def notes_(self) -> tuple[str, ...]:
@@ -379,7 +452,7 @@ def load_any_gate(path: str | Path, signals: Sequence[Signal] = ()) -> FusedGate
     if data.get("format_version") != FORMAT_VERSION:
         raise InputError(
             f"{path} has format version {data.get('format_version')!r}; this is riskjudge "
-            f"{__version__}, which reads version {FORMAT_VERSION}"
+            f"{__version__}, which reads version {FORMAT_VERSION}. Calibrate again"
         )
     if data.get("checksum") != _checksum({k: v for k, v in data.items() if k != "checksum"}):
         raise InputError(

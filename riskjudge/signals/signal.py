@@ -23,6 +23,9 @@ REFERENCES = frozenset(
 """Columns that hold what is right. No signal sees them."""
 
 
+_OF_COLUMNS = ("number", "category", "probability", "popularity", "length", "overlap")
+
+
 class Family(StrEnum):
     """What kind of number a signal gives, which decides how it is calibrated."""
 
@@ -174,6 +177,20 @@ class Signal:
             raise InputError(f"a signal has a name and a measure, got {self.name!r}")
         if not isinstance(self.tier, int) or self.tier < 1:
             raise InputError(f"signal {self.name}: a tier is a whole number from 1 on")
+
+    def modes(self, known: Sequence[str]) -> tuple[str, ...]:
+        """The modes that have to be asked to measure it; all of them where nothing says less.
+
+        Examples
+        --------
+        >>> Signal("gap:a,b", Family.NUMBER, len, spec="gap:a,b@1").modes(("a", "b", "c"))
+        ('a', 'b')
+        """
+        kind, _, argument = (self.spec or "").rpartition("@")[0].partition(":")
+        if kind in ("verdict", "confidence", "gap"):
+            named = [part.strip() for part in argument.split(",")]
+            return tuple(mode for mode in known if mode in named or mode == argument)
+        return () if kind in _OF_COLUMNS else tuple(known)
 
     def values(self, trace: Trace) -> FloatArray | ObjectArray:
         """One value an item: floats with NaN, or (categories) text with None.

@@ -8,7 +8,7 @@ import numpy as np
 
 from riskjudge._typing import FloatArray, IntArray
 from riskjudge.calibration.sample import Sample
-from riskjudge.data.modes import ModeColumns
+from riskjudge.data.modes import FIRST_FAILURE, ModeColumns
 from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
@@ -80,7 +80,9 @@ def fused_trace(fusion: Fusion, trace: Trace, digest: str) -> Trace:
     """The trace with a mode for each stage before its own.
 
     A stage's verdict is 1 where its probability is one half or more, its uncertainty the probability
-    that this is wrong. So all stages share one scale.
+    that this is wrong. So all stages share one scale. Where none of the modes that a stage weighs
+    gave a verdict there is nothing to weigh: the stage has none either, for the same reason (that of
+    the last one, or the first failure).
 
     Parameters
     ----------
@@ -91,8 +93,8 @@ def fused_trace(fusion: Fusion, trace: Trace, digest: str) -> Trace:
     trace : Trace
         The items.
     """
-    p = fusion.probabilities(trace)
     names = stage_names(fusion)
+    verdicts, scores = _fused(fusion, fusion.probabilities(trace), trace.verdicts)
     columns = tuple(
         ModeColumns(name, f"v_{name}", f"u_{name}", source=f"source_{name}") for name in names
     )
@@ -104,11 +106,31 @@ def fused_trace(fusion: Fusion, trace: Trace, digest: str) -> Trace:
     return replace(
         trace,
         columns=(*columns, *trace.columns),
-        verdicts=np.column_stack((p >= 0.5, trace.verdicts)).astype(trace.verdicts.dtype),
-        scores=np.column_stack((np.minimum(p, 1.0 - p), trace.scores)),
-        absence=np.column_stack((np.full(p.shape, -1), trace.absence)),
+        verdicts=np.column_stack((verdicts, trace.verdicts)).astype(trace.verdicts.dtype),
+        scores=np.column_stack((scores, trace.scores)),
+        absence=np.column_stack((_absence(fusion, verdicts, trace), trace.absence)),
         sources=(*sources, *trace.sources),
     )
+
+
+def _fused(fusion: Fusion, p: FloatArray, verdicts: IntArray) -> tuple[IntArray, FloatArray]:
+    """Verdict and uncertainty by each stage, shape (n, stages); -1 and NaN where no mode spoke."""
+    said, unsure = (p >= 0.5).astype(np.int64), np.minimum(p, 1.0 - p)
+    for t, weighed in enumerate(fusion.weighed):
+        silent = (verdicts[:, weighed] < 0).all(axis=1) & (len(weighed) > 0)
+        said[silent, t], unsure[silent, t] = -1, np.nan
+    return said, unsure
+
+
+def _absence(fusion: Fusion, said: IntArray, trace: Trace) -> IntArray:
+    """Why a stage has no verdict, shape (n, stages); -1 where it has one."""
+    found = np.full(said.shape, -1)
+    for t, weighed in enumerate(fusion.weighed):
+        for row in np.flatnonzero(said[:, t] < 0):
+            reasons = trace.absence[row, weighed]
+            failures = reasons[reasons >= FIRST_FAILURE]
+            found[row, t] = failures[0] if len(failures) else reasons[-1]
+    return found
 
 
 def stage_names(fusion: Fusion) -> tuple[str, ...]:
@@ -121,8 +143,8 @@ def stage_names(fusion: Fusion) -> tuple[str, ...]:
 def taught_sample(fusion: Fusion, plain: tuple[int, ...]) -> Sample:
     """The teaching rows as a procedure may use them, with the plain modes at the given positions."""
     taught: Taught = fusion.taught
-    p = taught.probabilities
-    scores: FloatArray = np.column_stack((np.minimum(p, 1.0 - p), taught.scores[:, plain]))
-    verdicts: IntArray = np.column_stack((p >= 0.5, taught.verdicts[:, plain])).astype(np.int64)
+    said, unsure = _fused(fusion, taught.probabilities, taught.verdicts)
+    scores: FloatArray = np.column_stack((unsure, taught.scores[:, plain]))
+    verdicts: IntArray = np.column_stack((said, taught.verdicts[:, plain]))
     modes = (*stage_names(fusion), *(fusion.modes[k] for k in plain))
     return Sample(scores, verdicts, taught.labels, modes)
