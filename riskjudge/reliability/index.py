@@ -41,6 +41,7 @@ class Index:
 
 
 def rate_of_calls(hits: BoolArray, codes: IntArray, confidence: float) -> Rate:
+    """A share of calls with its exact interval, for the number of independent calls."""
     count, of = int(np.count_nonzero(hits)), len(hits)
     if of == 0 or len(np.unique(codes)) == of:
         return Rate(count, of, confidence=confidence)
@@ -55,5 +56,6 @@ def clustered_share(hits: BoolArray, codes: IntArray, confidence: float) -> Shar
 
 
 def item_codes(calls: pd.DataFrame) -> IntArray:
+    """Number of each call's item."""
     _, codes = np.unique(calls["item"].to_numpy().astype(str), return_inverse=True)
     return np.asarray(codes, dtype=np.int64)
