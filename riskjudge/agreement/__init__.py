@@ -12,6 +12,7 @@ from riskjudge.agreement.coefficients import (
 from riskjudge.agreement.labels import Level
 from riskjudge.agreement.position import PositionConsistency, position_consistency
 from riskjudge.agreement.promotion import Floors, Promotion, PromotionState, promote
+from riskjudge.agreement.promotion_file import PromotionRecord, read_promotion
 from riskjudge.agreement.report import AgreementReport, Estimate, Reliability
 from riskjudge.agreement.validation import rater_agreement, validate_judge
 
@@ -23,6 +24,7 @@ __all__ = [
     "Level",
     "PositionConsistency",
     "Promotion",
+    "PromotionRecord",
     "PromotionState",
     "Reliability",
     "Undefined",
@@ -34,5 +36,6 @@ __all__ = [
     "position_consistency",
     "promote",
     "rater_agreement",
+    "read_promotion",
     "validate_judge",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -186,11 +187,20 @@ def promote(
                 "no_trials" if ends is None else None,
             )
         )
-    lacking = not checks[0].met or any(check.have is None for check in checks)
-    if lacking:
-        state = PromotionState.INSUFFICIENT
-    elif all(check.met for check in checks):
-        state = PromotionState.PROMOTED
-    else:
-        state = PromotionState.HELD
-    return Promotion(state, tuple(checks))
+    return Promotion(state_of(checks), tuple(checks))
+
+
+def state_of(checks: Sequence[FloorCheck]) -> PromotionState:
+    """The state that floors and evidence make.
+
+    Examples
+    --------
+    >>> str(state_of([FloorCheck("n", 100, 120), FloorCheck("alpha", 0.7, 0.6)]))
+    'held'
+    """
+    by_count = [check for check in checks if check.floor == "n"]
+    if any(not check.met for check in by_count) or any(check.have is None for check in checks):
+        return PromotionState.INSUFFICIENT
+    if all(check.met for check in checks):
+        return PromotionState.PROMOTED
+    return PromotionState.HELD

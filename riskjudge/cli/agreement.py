@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from riskjudge.agreement import AgreementReport, Floors, PositionConsistency, Promotion
+    from riskjudge.data.source import ScoreSource
     from riskjudge.display import Table
 
 
@@ -88,6 +90,15 @@ def agreement(
             help="What stands for a tie in those columns, beside tie, draw, both, neither; repeatable."
         ),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where the state of the promotion walk goes, JSON; a gate may ask for it "
+            "(--require-promoted).",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Agreement of a judge with humans, with intervals; with any --floor-*, the promotion walk.
@@ -97,7 +108,7 @@ def agreement(
 
     Exit code 0: good, or promoted. 1: not. 2: bad input. 3: operational failure.
     """
-    from riskjudge.agreement import promote, rater_agreement, validate_judge
+    from riskjudge.agreement import PromotionRecord, promote, rater_agreement, validate_judge
     from riskjudge.agreement.tables import reasons_of
 
     floors = _floors(floor_n, floor_agreement, floor_consistency, coefficient)
@@ -127,6 +138,12 @@ def agreement(
     }
     position = _position(rows, first, second, tie or ())
     promotion = None if floors is None else promote(report, position, floors=floors)
+    if output is not None:
+        if promotion is None:
+            raise InputError(
+                "-o writes the state of a promotion walk: give a floor (--floor-n, ...)"
+            )
+        PromotionRecord(judge, promotion, _source(rows, judge)).save(output)
     if as_json:
         out = {
             "agreement": report.to_dict(),
@@ -140,6 +157,17 @@ def agreement(
         _print(report, humans, segments, position, promotion)
     passed = report.verdict == "good" if promotion is None else promotion.state == "promoted"
     raise typer.Exit(0 if passed else 1)
+
+
+def _source(rows: pd.DataFrame, judge: str) -> ScoreSource | None:
+    """What made the judge's verdicts, where ``source1`` stands beside ``v1`` and says one thing."""
+    from riskjudge.data.source import ScoreSource
+
+    column = f"source{judge[1:]}"
+    if not re.fullmatch("v[1-9][0-9]?", judge) or column not in rows.columns:
+        return None
+    told = rows[column].dropna().unique()
+    return ScoreSource.parse(str(told[0])) if len(told) == 1 else None
 
 
 def _floors(

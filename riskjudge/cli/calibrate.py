@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from riskjudge.cli import fuse as fusing
-from riskjudge.cli import options, schedule
+from riskjudge.cli import options, promoted, schedule
 from riskjudge.cli.hold_out import Aside, rest_of, set_aside
 from riskjudge.errors import InputError
 
@@ -155,6 +155,7 @@ def calibrate(
     no_registry: Annotated[
         bool, typer.Option("--no-registry", help="Neither read nor write such a file.")
     ] = False,
+    require_promoted: promoted.Required = None,
     fuse: Annotated[
         bool, typer.Option("--fuse", help="Fuse signals; some of the labels teach the fusion.")
     ] = False,
@@ -231,6 +232,7 @@ def calibrate(
         _finish,
         source=str(trace),
         said=said,
+        promotions=promoted.require(require_promoted, table.columns, table.sources),
         aside=aside,
         output=output,
         registry=registry,
@@ -342,6 +344,7 @@ def _finish(
     *,
     source: str,
     said: Sequence[str],
+    promotions: Mapping[str, Path],
     aside: Aside | None,
     output: Path | None,
     registry: Path | None,
@@ -358,6 +361,7 @@ def _finish(
     parts = routers_of(gate)
     for part in parts.values():
         part.certificate_ = with_assumptions(part.certificate_, said)
+        part.promotions_ = promoted.relative(promotions, output)
     counted = gate.router_ if isinstance(gate, FusedGate) else gate
     put_on_record(counted, registry, no_registry, output)
     if output is not None:

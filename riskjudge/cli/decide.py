@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import options, promoted
 
 
 def register(app: typer.Typer) -> None:
@@ -34,6 +34,7 @@ def decide(
     tolerance: options.Tolerance = None,
     source: options.StatedSource = None,
     on_mismatch: options.OnMismatch = "refuse",
+    require_promoted: promoted.Required = None,
     as_json: options.AsJson = False,
     form: options.Format = "terminal",
 ) -> None:
@@ -48,6 +49,7 @@ def decide(
     from riskjudge.signals import FusedGate, load_any_gate
 
     fitted = load_any_gate(gate)
+    promoted.require_again(fitted, gate, require_promoted)
     columns = modes or (fitted.columns_ if fitted.fitted else None)
     table = options.load_trace(
         trace,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import options, promoted
 from riskjudge.cli.item_options import (
     Candidates,
     Items,
@@ -55,6 +55,7 @@ def run(
             help="Where the gate was fitted on scores made in another way: refuse, or uncertify."
         ),
     ] = "refuse",
+    require_promoted: promoted.Required = None,
     as_json: options.AsJson = False,
     models: ModelOptions,
 ) -> None:
@@ -73,6 +74,7 @@ def run(
     if any(way.kind == "llm" for way in ways):
         raise InputError("run asks no evaluator; label with exact, f1 or column")
     fitted = options.open_router(gate).gate
+    promoted.require_again(fitted, gate, require_promoted)
     if fitted.fitted and None in fitted.sources_:
         typer.echo(
             "note: the gate does not record what made the scores it was fitted on, so nothing can be "

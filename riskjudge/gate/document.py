@@ -205,6 +205,9 @@ class _Checked:
         for name in ("labels", "path_labels"):
             if calibration.get(name) is not None:
                 self.hashes(f"`calibration.{name}`", calibration[name])
+        promotions = calibration.get("promotions", {})
+        for name, file in self.mapping("`calibration.promotions`", promotions).items():
+            self.text(f"`calibration.promotions.{name}`", file)
         for note in self.listed("`calibration.notes`", calibration.get("notes")):
             self.text("a note", note)
 

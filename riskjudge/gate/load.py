@@ -125,5 +125,6 @@ def _router(document: Document, source: str) -> Router:
         gate.notes_ = tuple(calibration["notes"])
         gate.n_labelled_ = calibration["n_labelled"]
         gate.n_pool_ = calibration["n_pool"]
+        gate.promotions_ = dict(calibration.get("promotions", {}))
         gate.pool_fingerprint_ = calibration.get("pool_fingerprint")
     return gate

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -101,6 +103,8 @@ class Router(Parameters):
     grading_ : Grading or None
         How scores were made verdicts; the gate refuses verdicts made otherwise.
     n_labelled_, n_pool_ : int
+    promotions_ : mapping of str to str
+        Modes whose judge has to be promoted, and the file that says so (beside the gate's own).
 
     Notes
     -----
@@ -132,6 +136,7 @@ class Router(Parameters):
     notes_: tuple[str, ...]
     n_labelled_: int
     n_pool_: int
+    promotions_: Mapping[str, str] = MappingProxyType({})
     pool_fingerprint_: str | None
 
     def __init__(
@@ -478,6 +483,8 @@ class Router(Parameters):
                 "path_labels": None if self.path_labels_ is None else self.path_labels_.to_dict(),
                 "notes": list(self.notes_),
             }
+            if self.promotions_:
+                content["calibration"]["promotions"] = dict(self.promotions_)
         return sealed(content)
 
     def save(self, path: str | Path) -> None:
