@@ -283,6 +283,35 @@ class LazyRun:
         return {mode: self.n_items - asked for mode, asked in self.asked.items()}
 
 
+def gate_modes(gate: AnyGate, named: Sequence[str]) -> tuple[str, ...]:
+    """What a gate calls the modes of some judges, in their order.
+
+    Parameters
+    ----------
+    gate : Router, SelectiveGate or FusedGate
+        It may call its modes what it likes (``mode1``); the same names must mean the same.
+    named : sequence of str
+        What the judges call them.
+
+    Returns
+    -------
+    tuple of str
+        The judges' own names where the gate is not fitted.
+
+    Raises
+    ------
+    InputError
+        If there are more or fewer judges than modes, or the gate knows them in another order.
+    """
+    modes = tuple(gate.modes_) if gate.fitted else tuple(named)
+    if len(modes) != len(named) or (set(modes) & set(named) and modes != tuple(named)):
+        raise InputError(
+            f"the gate was fitted on {len(modes)} modes ({', '.join(modes)}), and there are "
+            f"{len(named)} ({', '.join(named)}); name the gate's own, in its order"
+        )
+    return modes
+
+
 def run_lazily(
     gate: AnyGate,
     judges: Sequence[AnyModelJudge],
@@ -321,14 +350,7 @@ def run_lazily(
         If there are more or fewer judges than modes, the gate knows them in another order, or it was
         fitted on scores of another source.
     """
-    named = tuple(judge.mode for judge in judges)
-    modes = gate.modes_ if gate.fitted else named
-    # A gate may call its modes what it likes (mode1); the same names must mean the same.
-    if len(modes) != len(named) or (set(modes) & set(named) and modes != named):
-        raise InputError(
-            f"the gate was fitted on {len(modes)} modes ({', '.join(modes)}), and there are "
-            f"{len(named)} ({', '.join(named)}); name the gate's own, in its order"
-        )
+    modes = gate_modes(gate, [judge.mode for judge in judges])
     waiting = [item for item in items if item.has_body]
     if not waiting:
         raise InputError("no item has a body; there is nothing to decide")

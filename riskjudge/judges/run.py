@@ -130,7 +130,8 @@ def unanswered(
     list of tuple
         Judge and item, by judge.
     """
-    items, done = list(items), {row.id: row for row in ledger.rows if row.id in ledger.done}
+    items, settled = list(items), ledger.done
+    done = {row.id: row for row in ledger.rows if row.id in settled}
     asked = []
     for judge in judges:
         for item in items:

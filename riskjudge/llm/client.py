@@ -94,8 +94,23 @@ class ModelClient:
         self.rate = rate
         self.tries = tries
         self.where = where if where is not None else endpoint.base_url
+        self._kept_under = self.where
         self._lock = threading.Lock()
         self._asking: dict[str, tuple[threading.Lock, int]] = {}
+
+    def again(self) -> ModelClient:
+        """The same client, whose stored replies are kept apart: what was asked is asked anew.
+
+        Returns
+        -------
+        ModelClient
+            Shares the endpoint, the cache file, the budget and the rate.
+        """
+        other = ModelClient(
+            self.endpoint, self.cache, self.budget, self.rate, self.tries, self.where
+        )
+        other._kept_under = f"{self._kept_under} again"
+        return other
 
     def ask(self, request: Request, read: Callable[[Reply], T], sent: Sent | None = None) -> T:
         """Send a request, or take its reply from the cache, and return what `read` makes of it.
@@ -121,7 +136,7 @@ class ModelClient:
         ModelError
             What the endpoint, the budget or `read` raised.
         """
-        key, sent = request.key(self.where), sent if sent is not None else Sent()
+        key, sent = request.key(self._kept_under), sent if sent is not None else Sent()
         if self.cache is None:
             return self._ask(request, read, key, sent)
         # Whoever asks the same at the same time waits, and finds the reply in the cache.
