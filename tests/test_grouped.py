@@ -182,6 +182,8 @@ def test_groups_that_are_certified_together_are_one_fit(tmp_path):
     assert [len(registered(g, registry)) for g in (first, again, other, pooled)] == [0, 0, 1, 2]
     for gate in other.all_gates.values():
         assert (gate.certificate_.fit_number, gate.certificate_.delta_of_fits) == (2, 0.1)
+        assert "certificates: with confidence 90 % (2nd fit" in gate.certificate_.statement
+        assert "95 %" not in gate.certificate_.statement
     assert pooled.certificate_.fit_number == 3
     assert pooled.certificate_.delta_of_fits == pytest.approx(0.15)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -30,6 +31,7 @@ from riskjudge.io.locks import alone_in
 FILE_NAME = "riskjudge-labels.jsonl"
 FORMAT = "riskjudge-labels"
 FORMAT_VERSION = 1
+_SURE = re.compile(r"(W|w)ith confidence [\d.]+ %|(E|e)xcept with probability [\d.e-]+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,9 +199,11 @@ def counted(certificate: Certificate, fit: Fit, earlier: tuple[Fit, ...]) -> Cer
     statement = certificate.statement
     if certificate.certified and certificate.guarantee is Guarantee.HIGH_PROBABILITY:
         sure = (
-            f"With confidence {100 * max(0.0, 1 - spent):.6g} % ({nth(number)} fit on these labels)"
+            f"ith confidence {100 * max(0.0, 1 - spent):.6g} % ({nth(number)} fit on these labels)"
         )
-        statement = f"{sure},{statement.partition(',')[2]}"
+        statement = _SURE.sub(
+            lambda found: ("W" if found[0][0].isupper() else "w") + sure, statement, count=1
+        )
         if spent >= 1:
             statement = (
                 f"No confidence is left: this is the {nth(number)} fit on the same labels. "
