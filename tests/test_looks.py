@@ -313,5 +313,10 @@ def test_on_the_command_line(tmp_path):
     for wrong in (["--batch", "100"], ["--looks", "x", "-o", gate], ["--looks", "3"]):
         refused = runner.invoke(app, ["calibrate", str(tmp_path / "450.csv"), *wrong])
         assert isinstance(refused.exception, InputError), wrong
+    # A typo in where the gate goes costs no look.
+    lost = ["calibrate", str(tmp_path / "200.csv"), "--looks", "2", "--state", str(tmp_path / "s")]
+    for typo in (tmp_path / "none" / "gate.json", tmp_path):
+        assert runner.invoke(app, [*lost, "-o", str(typo)]).exception is not None
+        assert not (tmp_path / "s").exists()
     text = runner.invoke(app, ["calibrate", str(tmp_path / "200.csv"), "--alpha", "0.01"]).output
     assert "new ones, calibrated on alone" in " ".join(text.split()) or "error rate" in text

@@ -14,6 +14,7 @@ from riskjudge.cli import fuse as fusing
 from riskjudge.cli import options, promoted, schedule
 from riskjudge.cli.hold_out import Aside, rest_of, set_aside
 from riskjudge.errors import InputError
+from riskjudge.io.files import is_stream, writable_target
 
 if TYPE_CHECKING:
     from riskjudge.calibration import Certificate
@@ -180,6 +181,9 @@ def calibrate(
     from riskjudge.gate.grouped import GroupedGate
     from riskjudge.monitor.selection import thin_by_weight, unlike_pool
 
+    for written in (output, state, registry):
+        if written is not None and not is_stream(written):
+            writable_target(written)  # before a look is spent, or a fit is counted
     if by_group is not None:
         if group not in (None, by_group):
             raise InputError("--group and --by-group name one column; give one of them")
@@ -249,8 +253,10 @@ def calibrate(
                 "--by": by,
                 "--max-retrieval (a fused gate takes --max-cost)": max_retrieval,
                 "--looks, --batch or --sizes": looks or batch or sizes,
-                "--alpha-pass and --alpha-fail": alpha_pass or alpha_fail,
-                "--min-tpr and --min-tnr": min_tpr or min_tnr,
+                "--alpha-pass": alpha_pass,
+                "--alpha-fail": alpha_fail,
+                "--min-tpr": min_tpr,
+                "--min-tnr": min_tnr,
             }
         )
         to_fit = fusing.fused_gate(

@@ -150,11 +150,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
             with _disk_errors(path), _open_stream(path) as stream, open(temporary, "rb") as file:
                 shutil.copyfileobj(file, stream)
         return
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise InputError(f"{path} is a folder; name a file in it")
-    if not target.parent.is_dir():
-        raise OperationalError(f"{path} cannot be written: there is no folder {target.parent}")
+    target = writable_target(path)
     temporary = target.with_name(f".{target.name[:200]}.{os.getpid()}.tmp")
     try:
         with _disk_errors(path):
@@ -164,6 +160,22 @@ def replacing(path: str | Path) -> Iterator[Path]:
             os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def writable_target(path: str | Path) -> Path:
+    """Where a file to be written really goes; symbolic links are followed.
+
+    Raises
+    ------
+    InputError, OperationalError
+        If it is a folder, or in none. Whoever asks before a long or costly step loses nothing to a typo.
+    """
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError(f"{path} is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise OperationalError(f"{path} cannot be written: there is no folder {target.parent}")
+    return target
 
 
 def _open_stream(path: str | Path) -> IO[bytes]:
