@@ -274,7 +274,7 @@ def test_a_census_says_what_is_insufficient_in_text_as_in_json(real, command):
     folder = real / "llmbar" / "Dataset"
     options = ("--llmbar", folder, "--judge", "random", "--by", "subset")
     for need in (60, 10_000):
-        records = json.loads(command("census", *options, "--need", need, "--json")[1])
+        records = json.loads(command("census", *options, "--need", need, "--json")[1])["arms"]
         lines = command("census", *options, "--need", need)[1].splitlines()
         assert len(lines) == len(records)
         short = 0

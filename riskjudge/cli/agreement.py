@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -152,7 +151,7 @@ def agreement(
             "position": position and position.to_dict(),
             "promotion": promotion and promotion.to_dict(),
         }
-        typer.echo(json.dumps(out, indent=2, allow_nan=False))
+        options.print_json(out)
     else:
         _print(report, humans, segments, position, promotion)
     passed = report.verdict == "good" if promotion is None else promotion.state == "promoted"

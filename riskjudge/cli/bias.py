@@ -85,7 +85,7 @@ def bias(
     models = dict(_pair(text, "--own", "JUDGE=MODEL") for text in own or ())
     measured = measure_bias(found, own=models, need=need, confidence=confidence)
     if as_json:
-        options.print_json([one.to_dict() for one in measured])
+        options.print_json({"judges": [one.to_dict() for one in measured]})
         return
     for table in bias_tables(measured, str(calls)):
         options.show(table, form)

@@ -81,6 +81,7 @@ def fuse(
     group: options.Group = None,
     where: options.Where = None,
     seed: options.Seed = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Teach a fusion, and write the other rows with a fused mode before their own.
 
@@ -111,6 +112,10 @@ def fuse(
     fused = fused_trace(fitted, rest, fusion_digest(fitted))
     write_fusion(fitted, fusion)
     write_table(named_frame(fused), output)
+    if as_json:
+        told = {"taught_by": len(teaching), "signals": len(fitted.signals), "items": len(rest)}
+        options.print_json(told | {"trace": str(output), "fusion": str(fusion)})
+        return
     typer.echo(
         f"{len(teaching)} labelled items taught {len(fitted.signals)} signals; the other "
         f"{len(rest)} items written to {output}, the fusion to {fusion}",

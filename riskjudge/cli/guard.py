@@ -1,13 +1,16 @@
-"""No command writes over a file that it reads."""
+"""What holds for every command: none writes over a file that it reads, and errors have one voice."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from functools import wraps
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
+import typer
+from typer import Abort
 from typer.core import TyperGroup
 
 from riskjudge.errors import InputError
@@ -19,7 +22,34 @@ _BOTH = ("ledger", "registry", "cache", "state", "snapshot", "record")
 
 
 class GuardedGroup(TyperGroup):
-    """Commands that are checked for an output that is one of their inputs, before they run."""
+    """Commands that are checked for an output that is one of their inputs, before they run.
+
+    Bad usage is said like any other bad input: in a line that begins with ``riskjudge:``.
+    """
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> Any:
+        """Run a command, and exit with its code."""
+        run = partial(
+            super().main, args, prog_name, complete_var, False, windows_expand_args, **extra
+        )
+        if not standalone_mode:
+            return run()
+        try:
+            code = run()
+        except Abort:
+            typer.echo("riskjudge: stopped", err=True)
+            sys.exit(130)
+        except Exception as error:
+            sys.exit(_told(error))
+        sys.exit(code if isinstance(code, int) else 0)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a name, its check before it."""
@@ -36,6 +66,23 @@ class GuardedGroup(TyperGroup):
         command.callback = checked
         command._guarded = True
         return command
+
+
+def _told(error: Any) -> int:
+    """Say what was wrong with the command line, and where to read more; the exit code.
+
+    Typer brings a copy of click, or uses click itself: its errors are known by what they can do.
+    """
+    if not hasattr(error, "format_message") or not hasattr(error, "exit_code"):
+        raise error
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+    else:
+        message = error.format_message().rstrip(".")
+        context = getattr(error, "ctx", None)
+        more = "" if context is None else f" (see {context.command_path} --help)"
+        typer.echo(f"riskjudge: {message[:1].lower()}{message[1:]}{more}", err=True)
+    return int(error.exit_code)
 
 
 def refuse_overwriting(values: Mapping[str, Any]) -> None:

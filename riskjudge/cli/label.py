@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -210,6 +211,7 @@ def ask(
         ),
     ] = None,
     item_id: options.ItemId = "item_id",
+    as_json: options.AsJson = False,
 ) -> None:
     """Label the drawn rows in the terminal; stop at any time and go on later.
 
@@ -229,22 +231,32 @@ def ask(
     with AppendOnlyFile(output) as file:
         done = _answered(output, annotator)
         todo = [row for _, row in rows.iterrows() if str(row[item_id]) not in done]
-        typer.echo(f"{len(rows) - len(todo)} answered, {len(todo)} to go")
-        _ask_all(file, todo, shown, annotator, item_id)
-    typer.echo(f"answers in {output}", err=True)
+        say = partial(typer.echo, err=as_json)  # then standard output is for the JSON alone
+        say(f"{len(rows) - len(todo)} answered, {len(todo)} to go")
+        _ask_all(file, todo, shown, annotator, item_id, say)
+    if as_json:
+        answered = len(_answered(output, annotator) & {str(name) for name in rows[item_id]})
+        options.print_json({"rows": len(rows), "answered": answered, "file": str(output)})
+    else:
+        typer.echo(f"answers in {output}", err=True)
 
 
 def _ask_all(
-    file: AppendOnlyFile, todo: list[pd.Series], shown: list[str], annotator: str, item_id: str
+    file: AppendOnlyFile,
+    todo: list[pd.Series],
+    shown: list[str],
+    annotator: str,
+    item_id: str,
+    say: Callable[..., None],
 ) -> None:
     place = 0
     while place < len(todo):
         row = todo[place]
-        typer.echo(f"\n[{place + 1} of {len(todo)}]")
+        say(f"\n[{place + 1} of {len(todo)}]")
         for column in shown:
             if row[column] == row[column] and row[column] is not None:
-                typer.echo(f"{column}: {row[column]}")
-        key = _key()
+                say(f"{column}: {row[column]}")
+        key = _key(say)
         if key == "q":
             return
         if key == "b":
@@ -258,13 +270,14 @@ def _ask_all(
             file.append(json.dumps(answer).encode() + b"\n")
             place += 1
         else:
-            typer.echo("p pass, f fail, u unsure, s skip, b back, q quit")
+            say("p pass, f fail, u unsure, s skip, b back, q quit")
 
 
-def _key() -> str:
+def _key(say: Callable[..., None]) -> str:
     """The first letter of a line; q at the end of the input."""
+    say("p/f/u/s/b/q > ", nl=False)
     try:
-        line = input("p/f/u/s/b/q > ")
+        line = input()
     except EOFError:
         return "q"
     return line.strip().lower()[:1]

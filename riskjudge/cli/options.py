@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -395,9 +395,14 @@ def show(table: Table, form: str = "terminal") -> None:
             raise InputError(f"--format takes terminal, markdown, latex, csv or json, got {form!r}")
 
 
-def print_json(data: Any) -> None:
-    """Strict JSON: an undefined rate is null."""
-    typer.echo(json.dumps(data, indent=2, allow_nan=False))
+SCHEMA_VERSION = 1
+"""Version of what ``--json`` prints: it grows where a key is renamed, goes, or changes its meaning."""
+
+
+def print_json(data: Mapping[str, Any]) -> None:
+    """Strict JSON, its schema's version first: an undefined rate is null."""
+    versioned = {"schema_version": SCHEMA_VERSION} | dict(data)
+    typer.echo(json.dumps(versioned, indent=2, allow_nan=False))
 
 
 @contextmanager

@@ -81,7 +81,6 @@ def read(
     Nothing is guessed: where a file leaves a choice, the candidates are listed with the option that
     chooses. Errors, refusals and truncated replies become failures, ties undecided.
     """
-    import json
 
     from riskjudge.cli.importing import choices, keys_and_values
     from riskjudge.io.tables import write_table
@@ -112,7 +111,7 @@ def read(
             "taken": list(imported.taken),
             "notes": list(imported.notes),
         }
-        typer.echo(json.dumps(told, indent=2))
+        options.print_json(told)
         return
     for line in (*imported.taken, *imported.notes):
         typer.echo(line)

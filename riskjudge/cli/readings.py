@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from riskjudge.cli import options
 
 if TYPE_CHECKING:
     from riskjudge.ledger import PositionPreference, Reading, Row
@@ -36,7 +37,7 @@ def print_census(arms: Iterable[Reading], as_json: bool) -> None:
     from riskjudge.ledger import census_line
 
     if as_json:
-        typer.echo(json.dumps([arm.to_dict() for arm in arms], indent=2, allow_nan=False))
+        options.print_json({"arms": [arm.to_dict() for arm in arms]})
         return
     for arm in arms:
         typer.echo(census_line(arm))
@@ -47,7 +48,7 @@ def print_readings(
 ) -> None:
     if as_json:
         records = [_record(entry, leans.get(entry.segment), confidence) for entry in found]
-        typer.echo(json.dumps(records, indent=2, allow_nan=False))
+        options.print_json({"readings": records})
         return
     from rich.console import Console
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from riskjudge.cli import options
+
 
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
@@ -25,6 +27,7 @@ def trace(
     uncertainty: Annotated[
         str, typer.Option(help="confidence, variation_ratio, preference_entropy or cut.")
     ] = "confidence",
+    as_json: options.AsJson = False,
 ) -> None:
     """Turn a ledger into a trace that a gate can be fitted on, a mode for each judge and mode."""
     from riskjudge.io.tables import write_table
@@ -35,4 +38,7 @@ def trace(
     rows = list(read_parquet(ledger)) if parquet else read_ledger(ledger).rows
     found = to_trace(rows, arms or None, uncertainty)
     write_table(found.to_frame(), output)
+    if as_json:
+        options.print_json({"items": len(found), "modes": list(found.modes), "trace": str(output)})
+        return
     typer.echo(f"{len(found)} items, modes {', '.join(found.modes)}, in {output}", err=True)

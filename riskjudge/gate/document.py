@@ -66,13 +66,16 @@ def read_json(path: str | Path, what: str) -> Any:
     """
     try:
         text = Path(path).read_text("utf-8")
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_double)
+        data = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_double)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:
         raise InputError(f"{path} is a folder, not {what}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not {what}: it is damaged or not JSON ({error})") from None
+    if isinstance(data, dict):
+        data.pop("schema_version", None)  # what --json printed is a document, too
+    return data
 
 
 def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
