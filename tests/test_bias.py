@@ -368,7 +368,7 @@ def test_the_command(tmp_path, capsys):
     path = judgebench(tmp_path / "out.jsonl")
     assert run("bias", path, "--json") == 0
     told = json.loads(capsys.readouterr().out)
-    assert told[0]["verbosity"]["items"] > 30
+    assert told["judges"][0]["verbosity"]["items"] > 30
     calls = own_calls(80, 0.9, 0.5)
     table = pd.DataFrame(
         {

@@ -231,7 +231,9 @@ def test_judge_and_reading_commands(run, job):
     run(*arguments)
     assert ledger.read_bytes() == before
 
-    found = json.loads(run("reading", ledger, "--by", "subset", "--need", "1", "--json"))
+    found = json.loads(run("reading", ledger, "--by", "subset", "--need", "1", "--json"))[
+        "readings"
+    ]
     assert [(r["subset"], r["graded"], r["agreement"]) for r in found] == [
         ("g", 2, 0.5),
         ("h", 0, None),
@@ -240,13 +242,15 @@ def test_judge_and_reading_commands(run, job):
     fast = run(
         "reading", ledger, "--by", "subset", "--need", 1, "--json", "--parquet", job / "p.parquet"
     )
-    assert json.loads(fast) == found
+    assert json.loads(fast)["readings"] == found
     assert "need 1, have 0" in run("reading", ledger, "--by", "subset", "--need", "1")
 
 
 def test_reading_counts_what_is_missing(run, job):
     write_ledger(job / "l.jsonl", [Row("q1", "j", "m", Undecided(), subset="g")])
-    [found] = json.loads(run("reading", job / "l.jsonl", "--items", job / "items.jsonl", "--json"))
+    [found] = json.loads(run("reading", job / "l.jsonl", "--items", job / "items.jsonl", "--json"))[
+        "readings"
+    ]
     assert (found["items"], found["missing_from_ledger"]) == (3, 2)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,7 +41,11 @@ def agreement(
     ] = None,
     id_column: Annotated[str, typer.Option("--id", help="Column of the unit's id.")] = "item_id",
     level: Annotated[
-        str, typer.Option(help="What labels mean: nominal, ordinal, interval or ratio.")
+        str,
+        typer.Option(
+            help="What labels mean: nominal, ordinal, interval or ratio.",
+            autocompletion=completion.one_of("nominal", "ordinal", "interval", "ratio"),
+        ),
     ] = "nominal",
     categories: Annotated[
         str | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,9 @@ def audit(
     procedures: Annotated[
         list[str] | None,
         typer.Option(
-            "--procedure", help="Repeatable. [default: the default procedure; pointwise beside it]"
+            "--procedure",
+            help="Repeatable. [default: the default procedure; pointwise beside it]",
+            autocompletion=completion.procedures,
         ),
     ] = None,
     settings: options.ProcedureOptions = None,

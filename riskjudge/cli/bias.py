@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +57,12 @@ def bias(
             help="The model behind a judge, where it is not its name; repeatable.",
         ),
     ] = None,
-    length: Annotated[str, typer.Option(help="characters, or words.")] = "characters",
+    length: Annotated[
+        str,
+        typer.Option(
+            help="characters, or words.", autocompletion=completion.one_of("characters", "words")
+        ),
+    ] = "characters",
     need: Annotated[
         int, typer.Option("--need", "--min-n", min=2, help="Items that an index needs.")
     ] = 30,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 from riskjudge.errors import InputError
 
 
@@ -41,9 +41,18 @@ def bound(
         ),
     ] = 0.1,
     delta: options.Delta = 0.05,
-    method: Annotated[str, typer.Option(help="masking, or published.")] = "masking",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="masking, or published.", autocompletion=completion.one_of("masking", "published")
+        ),
+    ] = "masking",
     family: Annotated[
-        str, typer.Option(help="Over the perturbations of an item: mean, or worst.")
+        str,
+        typer.Option(
+            help="Over the perturbations of an item: mean, or worst.",
+            autocompletion=completion.one_of("mean", "worst"),
+        ),
     ] = "mean",
     system: Annotated[
         str | None,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from riskjudge.cli import completion, options, promoted, schedule
 from riskjudge.cli import fuse as fusing
-from riskjudge.cli import options, promoted, schedule
 from riskjudge.cli.hold_out import Aside, rest_of, set_aside
 from riskjudge.errors import InputError
 from riskjudge.io.files import is_stream, writable_target
@@ -137,7 +137,8 @@ def calibrate(
         str | None,
         typer.Option(
             help="Write a gate that is not fitted: pass lets everything through uncertified, abstain "
-            "declines everything. No label is needed."
+            "declines everything. No label is needed.",
+            autocompletion=completion.one_of("pass", "abstain"),
         ),
     ] = None,
     looks: schedule.LooksOption = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -68,7 +68,11 @@ def snapshot(
     k: Depth = 3,
     form: Annotated[
         str | None,
-        typer.Option("--format", help="items, nq-open or evouna. (default: by its content)"),
+        typer.Option(
+            "--format",
+            help="items, nq-open or evouna. (default: by its content)",
+            autocompletion=completion.one_of("items", "nq-open", "evouna"),
+        ),
     ] = None,
     concurrency: Annotated[int, typer.Option(help="Searches at the same time.")] = 4,
     as_json: options.AsJson = False,

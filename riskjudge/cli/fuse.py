@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,7 +46,13 @@ Costs = Annotated[
         help="What a signal costs an item, in --unit; repeatable.",
     ),
 ]
-Unit = Annotated[str, typer.Option(help="Of costs: money, calls, tokens or seconds.")]
+Unit = Annotated[
+    str,
+    typer.Option(
+        help="Of costs: money, calls, tokens or seconds.",
+        autocompletion=completion.one_of("money", "calls", "tokens", "seconds"),
+    ),
+]
 Staged = Annotated[
     bool, typer.Option("--staged", help="A stage for each tier: dear signals only where needed.")
 ]
@@ -71,7 +77,13 @@ def fuse(
     train_share: TrainShare = "auto",
     train: Train = None,
     calibrators: Calibrators = None,
-    estimator: Annotated[str, typer.Option(help="logistic or logistic_weak.")] = "logistic",
+    estimator: Annotated[
+        str,
+        typer.Option(
+            help="logistic or logistic_weak.",
+            autocompletion=completion.one_of("logistic", "logistic_weak"),
+        ),
+    ] = "logistic",
     staged: Staged = False,
     costs: Costs = None,
     unit: Unit = "money",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
+from riskjudge.cli import completion
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ InputFormat = Annotated[
     typer.Option(
         "--input-format",
         help="Format of a file that is no trace. By default recognised from its content.",
+        autocompletion=completion.formats,
         rich_help_panel=_PANEL,
     ),
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from riskjudge.cli import completion
 from riskjudge.errors import OperationalError
 
 if TYPE_CHECKING:
@@ -21,7 +22,12 @@ Items = Annotated[
     Path, typer.Argument(metavar="ITEMS", help="JSONL of ours, NQ-open JSONL, or EVOUNA JSON.")
 ]
 ItemsFormat = Annotated[
-    str | None, typer.Option("--format", help="items, nq-open or evouna. (default: by its content)")
+    str | None,
+    typer.Option(
+        "--format",
+        help="items, nq-open or evouna. (default: by its content)",
+        autocompletion=completion.one_of("items", "nq-open", "evouna"),
+    ),
 ]
 Systems = Annotated[
     str, typer.Option(help="Of an EVOUNA file: whose answers, with commas. (default: all)")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 from riskjudge.cli.item_options import (
     Candidates,
     Items,
@@ -65,7 +65,10 @@ def judge(
         str | None,
         typer.Option(
             help="With --config, the trace's measure: confidence, variation_ratio, "
-            "preference_entropy, predictive_entropy or cut. (default: confidence)"
+            "preference_entropy, predictive_entropy or cut. (default: confidence)",
+            autocompletion=completion.one_of(
+                "confidence", "variation_ratio", "preference_entropy", "predictive_entropy", "cut"
+            ),
         ),
     ] = None,
     label_model: Annotated[

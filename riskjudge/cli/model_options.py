@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from riskjudge.cli import completion
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ _PANEL = "The model"
 _LIMITS = "Limits"
 
 
-def _option(*names: str, help: str, panel: str = _PANEL) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel)
+def _option(*names: str, help: str, panel: str = _PANEL, choices: Sequence[str] = ()) -> Any:
+    offered = completion.one_of(*choices) if choices else None
+    return typer.Option(*names, help=help, rich_help_panel=panel, autocompletion=offered)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +60,11 @@ class ModelOptions:
         Path | None, _option(help="Folder of your own prompts; they go before ours.")
     ] = None
     score: Annotated[
-        str, _option(help="Confidence from the verdict's tokens, or from several samples.")
+        str,
+        _option(
+            help="Confidence from the verdict's tokens, or from several samples.",
+            choices=("tokens", "samples"),
+        ),
     ] = "tokens"
     samples: Annotated[int, _option(help="How many, with --score samples.")] = 5
     temperature: Annotated[float, _option(help="Of the samples.")] = 1.0

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from riskjudge._checks import check_level
+from riskjudge.cli import completion
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
     from riskjudge.display.table import Table
     from riskjudge.gate import Router, SelectiveGate
     from riskjudge.gate.outcomes import Outcomes
-
-
-def one_of(*choices: str) -> Callable[[str], list[str]]:
-    """What the shell offers for an option with these choices."""
-    return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
-
 
 TraceFile = Annotated[
     Path, typer.Argument(metavar="TRACE", help="CSV, JSONL or Parquet, one row an item.")
@@ -85,7 +80,11 @@ Delta = Annotated[
 ]
 ProcedureName = Annotated[
     str | None,
-    typer.Option("--procedure", help="How thresholds are chosen; the best valid way by default."),
+    typer.Option(
+        "--procedure",
+        help="How thresholds are chosen; the best valid way by default.",
+        autocompletion=completion.procedures,
+    ),
 ]
 ProcedureOptions = Annotated[
     list[str] | None,
@@ -101,7 +100,9 @@ ByVerdict = Annotated[
 Groups = Annotated[
     str,
     typer.Option(
-        "--groups", help="Where labelled items share a group: refuse, or sample one of each."
+        "--groups",
+        help="Where labelled items share a group: refuse, or sample one of each.",
+        autocompletion=completion.one_of("refuse", "sample"),
     ),
 ]
 MaxRetrieval = Annotated[
@@ -123,6 +124,7 @@ OnMismatch = Annotated[
     typer.Option(
         "--on-mismatch",
         help="Scores that were not made as the gate's: refuse, or uncertify (no outcome is certified).",
+        autocompletion=completion.one_of("refuse", "uncertify"),
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of whatever is drawn at random.")]
@@ -130,7 +132,14 @@ Splits = Annotated[int, typer.Option(help="Random splits.")]
 Share = Annotated[float, typer.Option(help="Share of the labelled items to calibrate on.")]
 Jobs = Annotated[int, typer.Option(help="Parallel jobs; -1 for one a core.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Format = Annotated[str, typer.Option("--format", help="terminal, markdown, latex, csv or json.")]
+Format = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        help="terminal, markdown, latex, csv or json.",
+        autocompletion=completion.one_of("terminal", "markdown", "latex", "csv", "json"),
+    ),
+]
 
 
 def load_trace(
@@ -379,10 +388,10 @@ def show(table: Table, form: str = "terminal") -> None:
     match form:
         case "terminal":
             console = Console()
-            console.print(table.title, style="bold", highlight=False, soft_wrap=True)
-            console.print(table.to_rich())
+            console.print(table.title, style="bold", highlight=False, markup=False)
+            console.print(table.to_rich(console.width), markup=False)
             for note in table.notes:
-                console.print(note, highlight=False, style="dim")
+                console.print(note, highlight=False, style="dim", markup=False)
         case "markdown":
             typer.echo(table.to_markdown())
         case "latex":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 from riskjudge.cli.options import levels
 
 if TYPE_CHECKING:
@@ -41,9 +41,19 @@ GateDelta = Annotated[
 
 Procedures = Annotated[
     list[str] | None,
-    typer.Option("--procedure", help="Repeat it to compare; the best valid one by default."),
+    typer.Option(
+        "--procedure",
+        help="Repeat it to compare; the best valid one by default.",
+        autocompletion=completion.procedures,
+    ),
 ]
-BandKind = Annotated[str, typer.Option(help="std, or quantiles (the central 80 %).")]
+BandKind = Annotated[
+    str,
+    typer.Option(
+        help="std, or quantiles (the central 80 %).",
+        autocompletion=completion.one_of("std", "quantiles"),
+    ),
+]
 
 PLOTS = typer.Typer(help="Draw a trace, a gate or outcomes.", no_args_is_help=True)
 """What ``plot`` holds; other files add to it."""

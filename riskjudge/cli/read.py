@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +25,11 @@ def read(
     ],
     format: Annotated[
         str | None,
-        typer.Option("--format", help="By default recognised from the content; `list` names all."),
+        typer.Option(
+            "--format",
+            help="By default recognised from the content; `list` names all.",
+            autocompletion=completion.formats,
+        ),
     ] = None,
     labels: Annotated[
         Path | None, typer.Option("--labels", help="A file of labels, joined by id.")

@@ -68,8 +68,8 @@ def print_readings(
         rows.append(tuple(cells))
     header = (*by, *counts, "agreement", "declined", *(("first-slot",) if leans else ()))
     table = Table("", header, tuple(rows), left=len(by))
-    # Wide enough that a pipe or a narrow terminal does not cut a number.
-    Console(width=max(Console().width, 150)).print(table.to_rich())
+    console = Console()
+    console.print(table.to_rich(console.width), markup=False)
     _print_maps(found)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 from riskjudge.errors import InputError
 
 
@@ -25,7 +25,7 @@ def review(
         str,
         typer.Option(
             help="least-sure first, or nearest to the threshold first (needs --gate).",
-            autocompletion=options.one_of("least-sure", "nearest"),
+            autocompletion=completion.one_of("least-sure", "nearest"),
         ),
     ] = "least-sure",
     gate: Annotated[

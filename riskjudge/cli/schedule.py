@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from riskjudge.cli import completion
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ SpendingOption = Annotated[
     typer.Option(
         "--spending",
         help="How delta is spread: rising (default), linear, obrien_fleming; series where the end is open.",
+        autocompletion=completion.one_of("rising", "linear", "obrien_fleming", "series"),
         rich_help_panel=_GROUP,
     ),
 ]

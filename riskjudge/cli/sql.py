@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 
 if TYPE_CHECKING:
     from riskjudge.gate import Router
@@ -19,15 +19,26 @@ def register(app: typer.Typer) -> None:
     app.command("sql")(sql)
 
 
+def _dialects(incomplete: str) -> list[str]:
+    from riskjudge.gate.sql import DIALECTS
+
+    return completion.one_of(*DIALECTS)(incomplete)
+
+
 def sql(
     gate: options.GateFile,
     value: Annotated[
-        str, typer.Option(help="mode: who accepts; verdict: what was accepted.")
+        str,
+        typer.Option(
+            help="mode: who accepts; verdict: what was accepted.",
+            autocompletion=completion.one_of("mode", "verdict"),
+        ),
     ] = "mode",
     dialect: Annotated[
         str,
         typer.Option(
-            help="ansi, duckdb, postgres, snowflake, sqlite, mysql, bigquery, spark or tsql."
+            help="ansi, duckdb, postgres, snowflake, sqlite, mysql, bigquery, spark or tsql.",
+            autocompletion=_dialects,
         ),
     ] = "ansi",
     guard: Annotated[

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from riskjudge.cli import options
+from riskjudge.cli import completion, options
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +25,13 @@ def trace(
         ),
     ] = None,
     uncertainty: Annotated[
-        str, typer.Option(help="confidence, variation_ratio, preference_entropy or cut.")
+        str,
+        typer.Option(
+            help="confidence, variation_ratio, preference_entropy or cut.",
+            autocompletion=completion.one_of(
+                "confidence", "variation_ratio", "preference_entropy", "cut"
+            ),
+        ),
     ] = "confidence",
     as_json: options.AsJson = False,
 ) -> None:
