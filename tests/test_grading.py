@@ -281,3 +281,20 @@ def test_the_commands_carry_it_through(tmp_path, capsys, how):
     assert run("sweep", tmp_path / "old.csv", *graded, "--splits", "2", "--alphas", "0.2") == 0
     assert run("calibrate", tmp_path / "old.csv", *how) == 2
     assert "--scale" in capsys.readouterr().err
+
+
+def test_commands_that_need_verdicts_take_a_cut(tmp_path, capsys):
+    table(400, seed=1).to_csv(tmp_path / "t.csv", index=False)
+    cut = ("--scale", "1-5", "--cut", "3")
+    assert run("rate", tmp_path / "t.csv", *cut, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert "corrected" in json.dumps(told)
+    gate = tmp_path / "gate.json"
+    assert run("calibrate", tmp_path / "t.csv", "--alpha", "0.3", *cut, "-o", gate) == 0
+    assert run("rate", tmp_path / "t.csv", "--gate", gate) == 0
+    fused = ("-o", tmp_path / "f.csv", "--fusion", tmp_path / "f.json", *cut)
+    assert run("fuse", tmp_path / "t.csv", *fused) == 0
+    assert run("plan", "--pilot", tmp_path / "t.csv", "--replicates", "0", *cut) == 0
+    capsys.readouterr()
+    assert run("rate", tmp_path / "t.csv") == 2
+    assert "--scale" in capsys.readouterr().err

@@ -62,6 +62,8 @@ def audit(
     item_id: options.ItemId = "item_id",
     label: options.Label = "label",
     where: options.Where = None,
+    scale: options.Scale = None,
+    cut: options.Cut = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = -1,
     cache: Annotated[
@@ -86,7 +88,14 @@ def audit(
     sizes, spare = [1000], 1000
     n_modes = 2
     if trace is not None:
-        table = options.load_trace(trace, modes, item_id=item_id, label=label, where=where)
+        table = options.load_trace(
+            trace,
+            modes,
+            item_id=item_id,
+            label=label,
+            where=where,
+            grading=options.grading_of(scale, cut),
+        )
         worlds.append(TraceWorld.from_trace(table, name=trace.stem))
         sizes = [int(table.labelled.sum())]
         spare = len(table) - sizes[0]

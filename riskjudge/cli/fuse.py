@@ -92,6 +92,8 @@ def fuse(
     label: options.Label = "label",
     group: options.Group = None,
     where: options.Where = None,
+    scale: options.Scale = None,
+    cut: options.Cut = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
 ) -> None:
@@ -105,7 +107,15 @@ def fuse(
     from riskjudge.signals.document import fusion_digest
     from riskjudge.signals.teaching import refuse_taught
 
-    table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
+    table = options.load_trace(
+        trace,
+        modes,
+        item_id=item_id,
+        label=label,
+        group=group,
+        where=where,
+        grading=options.grading_of(scale, cut),
+    )
     chosen = signals_from(signals, table, costs, unit)
     more = training_rows(train, table, item_id, label, group)
     teaching, rest = more, table
@@ -227,7 +237,14 @@ def training_rows(
     if not files:
         return None
     traces = [
-        options.load_trace(path, table.columns, item_id=item_id, label=label, group=group)
+        options.load_trace(
+            path,
+            table.columns,
+            item_id=item_id,
+            label=label,
+            group=group,
+            grading=table.grading,
+        )
         for path in files
     ]
     ids = [i for part in traces for i in part.item_id]

@@ -13,6 +13,7 @@ from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
     from riskjudge.audit.planning import SimulatedPower
+    from riskjudge.data.grading import Grading
     from riskjudge.display.table import Table
 
 
@@ -67,6 +68,8 @@ def plan(
     modes: options.Modes = None,
     item_id: options.ItemId = "item_id",
     label: options.Label = "label",
+    scale: options.Scale = None,
+    cut: options.Cut = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     form: options.Format = "terminal",
@@ -79,7 +82,19 @@ def plan(
     """
     if rate:
         _plan_rate(
-            width, expected, tpr, tnr, rows, confidence, pilot, modes, item_id, label, as_json, form
+            width,
+            expected,
+            tpr,
+            tnr,
+            rows,
+            confidence,
+            pilot,
+            modes,
+            item_id,
+            label,
+            options.grading_of(scale, cut),
+            as_json,
+            form,
         )
         return
     if width is not None:
@@ -98,7 +113,13 @@ def plan(
     if pilot is not None:
         from riskjudge.audit.resample import TraceWorld
 
-        table = options.load_trace(pilot, modes, item_id=item_id, label=label)
+        table = options.load_trace(
+            pilot,
+            modes,
+            item_id=item_id,
+            label=label,
+            grading=options.grading_of(scale, cut),
+        )
         source = TraceWorld.from_trace(table, alpha=alpha)
     elif error_rate is not None and planned.labels_with_power is not None:
         from riskjudge.audit.planning import RisingErrors
@@ -145,6 +166,7 @@ def _plan_rate(
     modes: list[str] | None,
     item_id: str,
     label: str,
+    grading: Grading | None,
     as_json: bool,
     form: str,
 ) -> None:
@@ -160,7 +182,7 @@ def _plan_rate(
             width, rate=expected, tpr=tpr, tnr=tnr, rows=rows, confidence=confidence
         )
     else:
-        table = options.load_trace(pilot, modes, item_id=item_id, label=label)
+        table = options.load_trace(pilot, modes, item_id=item_id, label=label, grading=grading)
         planned = plan_from_pilot(RateSample.from_trace(table), width, confidence=confidence)
     if as_json:
         options.print_json(asdict(planned))

@@ -36,6 +36,8 @@ def _command(kind: str) -> Callable[..., None]:
         label: options.Label = "label",
         group: options.Group = None,
         where: options.Where = None,
+        scale: options.Scale = None,
+        cut: options.Cut = None,
         seed: options.Seed = 0,
         title: Title = None,
         source: Source = None,
@@ -55,6 +57,8 @@ def _command(kind: str) -> Callable[..., None]:
             label=label,
             group=group,
             where=where,
+            scale=scale,
+            cut=cut,
         )
         line = source_line(source, trace, where)
         if kind == "label-width":

@@ -64,6 +64,8 @@ def load_sample(
     group: str | None = None,
     where: list[str] | None = None,
     frame: pd.DataFrame | None = None,
+    scale: str | None = None,
+    cut: float | None = None,
 ) -> Loaded:
     """Read a trace, a trace and a gate, or outcomes; `frame` is the file's table if it was read."""
     from riskjudge.rates import RateSample, reading
@@ -86,6 +88,7 @@ def load_sample(
         group=group,
         where=where,
         frame=frame,
+        grading=options.grading_of(scale, cut, gate=None if opened is None else opened.gate),
     )
     if opened is not None:
         whole, table = len(table), opened.untaught(table)
@@ -144,6 +147,8 @@ def rate(
     label: options.Label = "label",
     group: options.Group = None,
     where: options.Where = None,
+    scale: options.Scale = None,
+    cut: options.Cut = None,
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
     form: options.Format = "terminal",
@@ -163,6 +168,8 @@ def rate(
         label=label,
         group=group,
         where=where,
+        scale=scale,
+        cut=cut,
     )
     rates = rate_systems(
         loaded.sample,

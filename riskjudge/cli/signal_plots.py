@@ -32,6 +32,8 @@ def reliability(
     item_id: options.ItemId = "item_id",
     label: options.Label = "label",
     where: options.Where = None,
+    scale: options.Scale = None,
+    cut: options.Cut = None,
     seed: options.Seed = 0,
     title: Title = None,
     as_json: options.AsJson = False,
@@ -41,7 +43,10 @@ def reliability(
     from riskjudge.signals.reliability import signal_reliability
 
     files = figure_files(output, "reliability")
-    table = options.load_trace(trace, modes, item_id=item_id, label=label, where=where)
+    grading = options.grading_of(scale, cut)
+    table = options.load_trace(
+        trace, modes, item_id=item_id, label=label, where=where, grading=grading
+    )
     found = signal_reliability(
         table,
         fuse.signals_from(signals, table, None, "money"),
@@ -65,6 +70,8 @@ def signals(
     group: options.Group = None,
     groups: options.Groups = "refuse",
     where: options.Where = None,
+    scale: options.Scale = None,
+    cut: options.Cut = None,
     seed: options.Seed = 0,
     title: Title = None,
     as_json: options.AsJson = False,
@@ -74,7 +81,15 @@ def signals(
     from riskjudge.signals.contribution import contributions
 
     files = figure_files(output, "signals")
-    table = options.load_trace(trace, modes, item_id=item_id, label=label, group=group, where=where)
+    table = options.load_trace(
+        trace,
+        modes,
+        item_id=item_id,
+        label=label,
+        group=group,
+        where=where,
+        grading=options.grading_of(scale, cut),
+    )
     chosen = fuse.signals_from(signals, table, None, "money")
     with options.progress_bar("splits", splits) as progress:
         found = contributions(
