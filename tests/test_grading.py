@@ -219,7 +219,6 @@ def test_what_needs_verdicts_of_two_kinds_says_so():
         lambda: RateSample.from_trace(trace),
         lambda: RateSample.from_outcomes(gate.decide(trace)),
         lambda: fit_fusion(trace, parse_signals(["modes"], trace)),
-        lambda: check_drift(gate, trace, trace),
     ]
     for refused in refusals:
         with pytest.raises(InputError, match="verdicts 0 or 1"):
@@ -298,3 +297,19 @@ def test_commands_that_need_verdicts_take_a_cut(tmp_path, capsys):
     capsys.readouterr()
     assert run("rate", tmp_path / "t.csv") == 2
     assert "--scale" in capsys.readouterr().err
+
+
+def test_a_drift_check_compares_numbers_as_numbers():
+    grading = Grading(1, 5, tolerance=0.5)
+    old = Trace.from_frame(table(600, seed=1), grading=grading)
+    gate = Router(0.3).fit(old)
+    new = table(600, seed=2).assign(item_id=[f"n{k}" for k in range(600)])
+    same = check_drift(gate, old, Trace.from_frame(new, grading=grading), labels=True)
+    assert str(same.answer) == "consistent"
+    assert {"verdicts of mode1", "errors of mode1"} <= {c.what for c in same.comparisons}
+    harsher = new.assign(v1=(new["v1"] - 1.0).clip(1, 5))
+    found = check_drift(gate, old, Trace.from_frame(harsher, grading=grading), labels=True)
+    assert {"verdicts of mode1", "errors of mode1"} <= set(found.changed)
+    assert "labels" not in found.changed
+    with pytest.raises(InputError, match="the gate: scores"):
+        check_drift(gate, old, Trace.from_frame(new, grading=Grading(1, 5, tolerance=1)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
-from riskjudge._typing import BoolArray, IntArray
+from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.binomial import check_level
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
@@ -132,8 +132,9 @@ def check_drift(
     gap : float
         Change of a share (of a distribution function) that must not be missed for ``consistent``.
     labels : bool
-        Compare also the labels, and each mode's verdicts among items of equal label, as far as both
-        traces have them. Whether a new item has a label must not depend on its verdicts.
+        Compare also the labels, and each mode's verdicts among items of equal label (of scores with a
+        tolerance, each mode's errors), as far as both traces have them. Whether a new item
+        has a label must not depend on its verdicts.
     permutations : int
         For comparisons of more than two categories.
     seed : int
@@ -174,7 +175,6 @@ def check_drift(
     check_level(gap, "gap")
     if permutations < 1:
         raise InputError(f"permutations must be at least 1, got {permutations}")
-    calibration.refuse_numbers("a check for drift")
     modes = gate.modes_
     calibration = calibration.select(modes).in_order()  # rows are drawn by position
     new = new.select(modes).in_order()
@@ -244,29 +244,43 @@ def _compare(
             two_sample.gap_of_shares(*counts),
         )
 
+    def ordered(what: str, old_values: FloatArray, new_values: FloatArray) -> _Result:
+        return (
+            what,
+            two_sample.compare_ordered(old_values, new_values, permutations=permutations, rng=rng),
+            (len(old_values), len(new_values)),
+            two_sample.gap_of_distributions(old_values, new_values),
+        )
+
+    numeric = old.grading is not None and old.grading.numeric
     usable_old, usable_new = old.absence < 0, new.absence < 0
     for k, mode in enumerate(old.modes):
-        scores = [t.scores[u[:, k], k] for t, u in ((old, usable_old), (new, usable_new))]
-        yield (
-            f"scores of {mode}",
-            two_sample.compare_ordered(*scores, permutations=permutations, rng=rng),
-            (len(scores[0]), len(scores[1])),
-            two_sample.gap_of_distributions(*scores),
+        yield ordered(
+            f"scores of {mode}", old.scores[usable_old[:, k], k], new.scores[usable_new[:, k], k]
         )
         yield categories(
             f"missing verdicts of {mode}", old.absence[:, k] + 1, new.absence[:, k] + 1
         )
-        yield categories(
-            f"verdicts of {mode}",
-            old.verdicts[usable_old[:, k], k],
-            new.verdicts[usable_new[:, k], k],
-        )
-    if len(old.modes) > 1:
+        said = old.verdicts[usable_old[:, k], k], new.verdicts[usable_new[:, k], k]
+        if numeric:
+            yield ordered(f"verdicts of {mode}", *(codes.astype(np.float64) for codes in said))
+        else:
+            yield categories(f"verdicts of {mode}", *said)
+    if len(old.modes) > 1 and not numeric:
         yield categories(
             "verdicts taken together", _joint(old, usable_old), _joint(new, usable_new)
         )
     yield categories("routing", _routing(gate, old), _routing(gate, new))
-    if labels:
+    if labels and numeric:
+        right = [t.labels[t.labelled].astype(np.float64) for t in (old, new)]
+        yield ordered("labels", *right)
+        for k, mode in enumerate(old.modes):
+            told = [
+                t.wrong[u[:, k] & t.labelled, k].astype(np.int64)
+                for t, u in ((old, usable_old), (new, usable_new))
+            ]
+            yield categories(f"errors of {mode}", *told)
+    elif labels:
         yield categories("labels", old.labels[old.labelled], new.labels[new.labelled])
         for k, mode in enumerate(old.modes):
             for label in (0, 1):
