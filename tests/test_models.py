@@ -454,3 +454,27 @@ def test_a_model_compares_a_pair_in_both_orders(tmp_path):
     assert judgement.disclosure["preference"] == pytest.approx((0.95 + 0.55) / 2)
     nats = bidirectional_preference_entropy([0.95, 0.45])
     assert preference_entropy(judgement) == pytest.approx(nats)
+
+
+def test_a_rationale_is_kept_whole_and_is_a_finding(tmp_path):
+    from typer.testing import CliRunner
+
+    from riskjudge.cli import app
+
+    why = "The capital is N'Djamena, not Abuja.\n" + "Abuja is that of Nigeria. " * 40
+    row, _ = played(Play(body=completion(f"{why}\nVerdict: False\nConfidence: 90")))
+    assert row.disclosure["rationale"] == why.strip()
+    bare, _ = played(Play(body=completion("Verdict: False")))
+    assert "rationale" not in bare.disclosure
+    with LedgerWriter(tmp_path / "ledger.jsonl") as ledger:
+        ledger.append(row)
+    told = CliRunner().invoke(app, ["reading", str(tmp_path / "ledger.jsonl"), "--findings"])
+    assert told.exit_code == 0
+    assert "q1  " in told.output
+    assert ": false" in told.output
+    assert told.output.count("Abuja is that of Nigeria.") == 40
+    as_json = CliRunner().invoke(
+        app, ["reading", str(tmp_path / "ledger.jsonl"), "--findings", "--json"]
+    )
+    (found,) = json.loads(as_json.stdout)
+    assert found["rationale"] == why.strip()

@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from riskjudge import InputError, Trace
 from riskjudge.calibration import Fused, Hybrid, Sample, Target
+from riskjudge.data.verdict import BooleanVerdict
 from riskjudge.signals import (
     Cost,
     Family,
@@ -489,3 +490,41 @@ def test_rows_that_taught_are_marked_in_outcomes_and_left_out_of_rates(fused_fil
     capsys.readouterr()
     assert run("rate", outcomes) == 0
     assert "591 rows, 591 labels" in "".join(capsys.readouterr())
+
+
+def test_flips_between_modes_columns_orders_and_samples():
+    from riskjudge.items import Item
+    from riskjudge.judges import FunctionJudge, Judgement, PairwiseTrial, first_slot, judge_items
+    from riskjudge.ledger.traces import to_trace
+
+    pairs = [Item(f"q{k}", "?", ("long", "x")) for k in range(3)]
+    trace = to_trace(
+        judge_items([PairwiseTrial(first_slot())], pairs), uncertainty="preference_entropy"
+    )
+    (own,) = parse_signals([f"flips:{trace.modes[0]}"], trace)
+    assert own.values(trace).tolist() == [
+        0.5,
+        0.5,
+        0.5,
+    ]  # asked in both orders, the first slot wins
+    assert own.modes(trace.modes) == trace.modes
+
+    def sampled(item):
+        answers = [True, True, item.id == "q0", None]
+        return Judgement(BooleanVerdict(True), 0.75, {"samples": answers})
+
+    items = [Item(f"q{k}", "?", ("x",)) for k in range(3)]
+    trace = to_trace(judge_items([FunctionJudge("s", sampled)], items))
+    assert trace.extra["flips1"].tolist() == [0.25, 0.5, 0.5]
+    once = FunctionJudge("o", lambda item: Judgement(BooleanVerdict(True), 0.75))
+    assert "flips1" not in to_trace(judge_items([once], items)).extra
+
+    frame = make_trace(4).to_frame().assign(ab=["a", "b", None, "a"], ba=["a", "a", "a", 1.0])
+    trace = Trace.from_frame(frame)
+    (between,) = parse_signals(["flips:ab,ba"], trace)
+    assert np.array_equal(between.values(trace), [0.0, 0.5, np.nan, 0.5], equal_nan=True)
+    assert between.modes(trace.modes) == ()
+    with pytest.raises(InputError, match="needs the column 'flips1'"):
+        parse_signals(["flips:mode1"], trace)[0].values(trace)
+    with pytest.raises(InputError, match="needs the mode 'ab'"):
+        parse_signals(["flips:ab"], trace)[0].values(trace)

@@ -9,7 +9,7 @@ import typer
 
 from riskjudge._checks import check_level
 from riskjudge.cli import options
-from riskjudge.cli.readings import By, Need, columns, positions, print_readings
+from riskjudge.cli.readings import By, Need, columns, positions, print_findings, print_readings
 from riskjudge.errors import InputError
 
 
@@ -31,18 +31,28 @@ def reading(
     on_error: Annotated[
         Literal["stop", "skip"], typer.Option(help="At a damaged line: stop, or skip and say so.")
     ] = "stop",
+    findings: Annotated[
+        bool,
+        typer.Option(
+            "--findings", help="Print what the judges gave as reasons instead, each of them whole."
+        ),
+    ] = False,
     confidence: Annotated[float, typer.Option(help="Two-sided, of the intervals.")] = 0.95,
     as_json: options.AsJson = False,
 ) -> None:
     """Read a ledger: verdicts, abstentions by reason and failures by kind, each in its column."""
     from riskjudge.items import read_items
     from riskjudge.ledger import read_ledger, read_segments, readings, stream_ledger, write_parquet
+    from riskjudge.ledger.parquet import read_parquet
 
     check_level(confidence, "confidence")
     split_by = columns(by)
     if parquet is not None:
         write_parquet(parquet, stream_ledger(ledger))
         ledger = parquet
+    if findings and ledger.suffix == ".parquet":
+        print_findings(read_parquet(ledger), as_json)
+        return
     if ledger.suffix == ".parquet":
         if items is not None:
             raise InputError("--items goes with a JSONL ledger that is read as such")
@@ -51,6 +61,9 @@ def reading(
     content = read_ledger(ledger, on_error)
     for damage in content.damaged:
         typer.echo(f"{ledger}, line {damage.line} skipped: {damage.reason}", err=True)
+    if findings:
+        print_findings(content.rows, as_json)
+        return
     expected = None if items is None else {item.id: item.subset for item in read_items(items)}
     found = readings(content.rows, split_by, need=need, expected=expected)
     print_readings(found, positions(content.rows, split_by), as_json, confidence)

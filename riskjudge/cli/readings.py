@@ -43,6 +43,32 @@ def print_census(arms: Iterable[Reading], as_json: bool) -> None:
         typer.echo(census_line(arm))
 
 
+def print_findings(rows: Iterable[Row], as_json: bool) -> None:
+    """The reasons that judges gave, row by row, whole."""
+    from riskjudge.data.verdict import describe
+
+    found = [
+        {
+            "item": row.subject,
+            "judge": row.judge,
+            "mode": row.mode,
+            "said": describe(row.outcome),
+            "rationale": row.disclosure["rationale"],
+        }
+        for row in rows
+        if row.outcome is not None and isinstance(row.disclosure.get("rationale"), str)
+    ]
+    if as_json:
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    for one in found:
+        typer.echo("{item}  {judge}/{mode}: {said}".format(**one))
+        for line in str(one["rationale"]).splitlines():
+            typer.echo(f"    {line}")
+    if not found:
+        typer.echo("no row gives a reason", err=True)
+
+
 def print_readings(
     found: Sequence[Reading], leans: Positions, as_json: bool, confidence: float
 ) -> None:

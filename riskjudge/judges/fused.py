@@ -30,7 +30,7 @@ from riskjudge.errors import InputError
 from riskjudge.items.item import Item
 from riskjudge.judges.protocol import Judge, Judgement, ask
 from riskjudge.judges.source import refuse_other_sources, source_of
-from riskjudge.ledger.uncertainty import measure_named
+from riskjudge.ledger.uncertainty import flips, measure_named
 from riskjudge.signals.gate import FusedGate, load_any_gate
 
 
@@ -133,7 +133,15 @@ class FusedJudge:
                 absence[0, k] = missing if score is None else -1
             else:
                 absence[0, k] = ABSENCES.index(_word(verdict))
-        extra = {**item.extra, **({} if item.subset is None else {"subset": item.subset})}
+        flipped = {}
+        for k, judgement in said.items():
+            if (share := flips(judgement)) is not None:
+                flipped[f"flips{self.gate.columns_[k].verdict.removeprefix('v')}"] = share
+        extra = {
+            **flipped,
+            **item.extra,
+            **({} if item.subset is None else {"subset": item.subset}),
+        }
         return Trace(
             np.array([item.id], dtype=object),
             self.gate.columns_,

@@ -25,7 +25,7 @@ from riskjudge.judges.protocol import Judgement
 from riskjudge.llm.chat import ModelError, Reply, Request
 from riskjudge.llm.client import ModelClient, Sent
 from riskjudge.prompts import Decision, Prompt, Undecidable, fenced_passages
-from riskjudge.prompts.decision import Unfinished, is_refusal, without_reasoning
+from riskjudge.prompts.decision import Unfinished, is_refusal, rationale_of, without_reasoning
 from riskjudge.retrieval.passage import RetrievalError, Retriever
 from riskjudge.uncertainty.entropy import NoConfidence, VerdictMass, verdict_mass
 from riskjudge.uncertainty.sampling import OutOfRange, Votes, verbalised_confidence
@@ -256,6 +256,8 @@ class ModelJudge:
             return self._sampled(request, disclosure, sent)
         answer = self.client.ask(request, self.read, sent)
         disclosure["reply"] = answer.reply[:_QUOTED]
+        if said := rationale_of(answer.reply, answer.decision):
+            disclosure["rationale"] = said  # whole: people read it
         if self.prompt.verbalised:
             return self._verbalised(answer, disclosure)
         first = self._affirms(answer)

@@ -27,7 +27,7 @@ from riskjudge.data.verdict import (
 from riskjudge.errors import InputError
 from riskjudge.items.item import Label
 from riskjudge.ledger.rows import Row
-from riskjudge.ledger.uncertainty import UNCERTAINTIES, Judged, measure_named
+from riskjudge.ledger.uncertainty import UNCERTAINTIES, Judged, flips, measure_named
 
 Measure = Callable[[Judged], float | None]
 
@@ -118,11 +118,14 @@ class Cells:
         NaN where there is no usable verdict.
     absence : ndarray of int, shape (n,)
         Index into :data:`.ABSENCES`, -1 where there is a usable verdict.
+    flips : sequence of float or None, length n
+        See :func:`riskjudge.ledger.uncertainty.flips`.
     """
 
     verdicts: IntArray
     scores: FloatArray
     absence: IntArray
+    flips: Sequence[float | None] = ()
 
 
 def table_of(
@@ -140,13 +143,17 @@ def table_of(
         By the name of the mode, in the order in which they are asked.
     sources : sequence of ScoreSource or None, length K
     columns : mapping of str to sequence, length n each
-        `label` (0, 1 or None), `group`, and whatever is carried along.
+        `label` (0, 1 or None), `group`, and whatever is carried along. A judge that was asked in two
+        orders, or several times, adds how far its answers flip (``flips1`` beside ``v1``).
     """
     import pandas as pd
 
     rest = dict(columns)
     labels = [-1 if label is None else label for label in rest.pop("label", [None] * len(ids))]
     group = rest.pop("group", None)
+    for k, cells in enumerate(modes.values(), start=1):
+        if any(value is not None for value in cells.flips):
+            rest.setdefault(f"flips{k}", cells.flips)
     if not ids:
         raise InputError("nothing was judged; at least one item with a body is needed")
     return Trace(
@@ -266,7 +273,7 @@ def arm_cells(arm: str, rows: Mapping[str, Row], subjects: Sequence[str], measur
         read = measure_named(measure)
     except InputError as error:
         raise InputError(f"arm {arm!r}: {error}") from None
-    verdicts, scores, absence = [], [], []
+    verdicts, scores, absence, flipped = [], [], [], []
     for subject in subjects:
         row = rows.get(subject)
         verdict, absent = (-1, _NO_VERDICT) if row is None else _said(row)
@@ -277,10 +284,12 @@ def arm_cells(arm: str, rows: Mapping[str, Row], subjects: Sequence[str], measur
         verdicts.append(verdict)
         scores.append(np.nan if score is None else score)
         absence.append(absent)
+        flipped.append(None if row is None else flips(row))
     found = Cells(
         np.array(verdicts, dtype=np.int64),
         np.array(scores, dtype=np.float64),
         np.array(absence, dtype=np.int64),
+        flipped,
     )
     if (found.verdicts >= 0).any() and np.isnan(found.scores).all():
         with_verdict = [rows[s] for s, v in zip(subjects, verdicts, strict=True) if v >= 0]

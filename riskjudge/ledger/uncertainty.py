@@ -44,6 +44,38 @@ def variation_ratio(judged: Judged) -> float | None:
     return 1.0 - max(Counter(map(str, votes)).values()) / len(votes)
 
 
+def flips(judged: Judged) -> float | None:
+    """Share of a judge's own answers that are not its leading one: over orders, samples or votes.
+
+    None where it was asked once. Unlike the other measures it says nothing of how sure an answer is,
+    so no verdict is gated by it alone; it is a column of a trace, and a signal.
+
+    Examples
+    --------
+    >>> from riskjudge.judges import Judgement, PairwiseTrial, first_slot
+    >>> from riskjudge.items import Item
+    >>> flips(PairwiseTrial(first_slot())(Item("q1", "?", ("long", "x"))))
+    0.5
+    >>> from riskjudge.data.verdict import BooleanVerdict
+    >>> flips(Judgement(BooleanVerdict(True), disclosure={"samples": [True, True, None, False]}))
+    0.5
+    """
+    orders = judged.disclosure.get("orders")
+    if isinstance(orders, Mapping):
+        return _off_the_leading(list(orders.values()))
+    for name in ("samples", "votes"):
+        answers = judged.disclosure.get(name)
+        if isinstance(answers, Sequence) and not isinstance(answers, str):
+            return _off_the_leading(answers)
+    return None
+
+
+def _off_the_leading(answers: Sequence[object]) -> float | None:
+    if len(answers) < 2:
+        return None
+    return 1.0 - max(Counter(map(str, answers)).values()) / len(answers)
+
+
 def preference_entropy(judged: Judged) -> float | None:
     """Entropy, in nats, of a swap trial's preference averaged over both orders.
 

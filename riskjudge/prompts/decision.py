@@ -37,6 +37,9 @@ _CLOSES = re.compile(
 )
 
 
+_CONFIDENCE = re.compile(r"^[\W_]*confidence\b.*$", re.IGNORECASE | re.MULTILINE)
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The label that a reply decides for, and where in the reply it stands.
@@ -52,6 +55,21 @@ class Decision:
     label: str
     start: int
     end: int
+
+
+def rationale_of(reply: str, decision: Decision) -> str:
+    """The reply without the lines of its decision and confidence; empty where it says nothing more.
+
+    Examples
+    --------
+    >>> reply = "It is in Chad.\\nVerdict: True"
+    >>> rationale_of(reply, Decision("True", 24, 28))
+    'It is in Chad.'
+    """
+    start = reply.rfind("\n", 0, decision.start) + 1
+    end = reply.find("\n", decision.end)
+    after = "" if end < 0 else reply[end:]
+    return _CONFIDENCE.sub("", reply[:start] + after.removeprefix("\n")).strip()
 
 
 class Undecidable(ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from riskjudge._typing import FloatArray, ObjectArray
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
-from riskjudge.signals.signal import Cost, Family, Signal, SignalView
+from riskjudge.signals.signal import Cost, Family, Signal, SignalView, category
 
 _SUREST = 0.01  # surer than this, a judge's own word is not taken further
 
@@ -27,10 +28,11 @@ def parse_signals(
     specs : sequence of str
         Each ``kind:argument`` with an optional ``@tier``. ``modes`` gives verdict and confidence of
         every mode, ``verdict:MODE`` and ``confidence:MODE`` one of them, ``agreement`` the share of
-        modes that say 1, ``flips`` how far they disagree, ``gap:MODE,MODE`` the distance of two
-        signed confidences; ``column:NAME`` a column (``number:``, ``category:`` and
-        ``probability:`` say what it is), ``popularity:NAME`` the logarithm of a count;
-        ``length:NAME`` and ``length:NAME,NAME`` the length of a text and the difference of two,
+        modes that say 1, ``flips`` how far they disagree, ``flips:MODE`` how far one disagrees with
+        itself over orders or samples (column ``flips1`` beside ``v1``) and ``flips:NAME,NAME`` how far
+        columns do, ``gap:MODE,MODE`` the distance of two signed confidences; ``column:NAME`` a
+        column (``number:``, ``category:`` and ``probability:`` say what it is), ``popularity:NAME``
+        the logarithm of a count; ``length:NAME`` and ``length:NAME,NAME`` the length of a text and the difference of two,
         ``overlap:NAME,NAME`` the share of the words of the first text that the second holds.
     trace : Trace
         Whose modes and columns are meant.
@@ -127,13 +129,32 @@ def _agreement(_: list[str]) -> Callable[[SignalView], FloatArray]:
     return measure
 
 
-def _flips(_: list[str]) -> Callable[[SignalView], FloatArray]:
-    share = _agreement(_)
+def _flips(arguments: list[str]) -> Callable[[SignalView], FloatArray]:
+    """Between modes; between orders or samples of one mode; or between columns."""
+    if not arguments:
+        share = _agreement(arguments)
+        return lambda view: np.minimum(share(view), 1.0 - share(view))
+    if len(arguments) > 1:
+        return lambda view: _off_the_leading([view.column(name) for name in arguments])
 
-    def measure(view: SignalView) -> FloatArray:
-        return np.minimum(share(view), 1.0 - share(view))
+    def own(view: SignalView) -> FloatArray:
+        k = view.mode_index(arguments[0])
+        column = view.flips_column(arguments[0])
+        if (view.verdicts[:, k] < 0).all() and column not in view.columns:
+            return np.full(len(view), np.nan)  # nobody was asked yet
+        return np.asarray(_number_column([column])(view))
 
-    return measure
+    return own
+
+
+def _off_the_leading(columns: Sequence[ObjectArray]) -> FloatArray:
+    """Share of the answers that are not the leading one; NaN with fewer than two answers."""
+    found = []
+    for answers in zip(*columns, strict=True):
+        given = Counter(str(category(answer)) for answer in answers if category(answer) is not None)
+        n = given.total()
+        found.append(1.0 - max(given.values()) / n if n > 1 else np.nan)
+    return np.array(found)
 
 
 def _gap(arguments: list[str]) -> Callable[[SignalView], FloatArray]:
@@ -226,7 +247,7 @@ _KINDS: dict[
     "verdict": (Family.VERDICT, (1,), _verdict),
     "confidence": (Family.CONFIDENCE, (1,), _confidence),
     "agreement": (Family.NUMBER, (0,), _agreement),
-    "flips": (Family.NUMBER, (0,), _flips),
+    "flips": (Family.NUMBER, tuple(range(100)), _flips),
     "gap": (Family.NUMBER, (2,), _gap),
     "column": (Family.NUMBER, (1,), _plain),
     "number": (Family.NUMBER, (1,), _number_column),

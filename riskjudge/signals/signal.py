@@ -75,6 +75,7 @@ class SignalView:
         self.modes: tuple[str, ...] = trace.modes
         self.verdicts: IntArray = trace.verdicts
         self.scores: FloatArray = trace.scores
+        self._columns = trace.columns
         self._extra = trace.extra
 
     def __len__(self) -> int:
@@ -122,6 +123,10 @@ class SignalView:
         if not is_numeric_dtype(values):
             return None
         return np.asarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def flips_column(self, mode: str) -> str:
+        """The column that says how far a mode disagrees with itself: ``flips1`` beside ``v1``."""
+        return f"flips{self._columns[self.mode_index(mode)].verdict.removeprefix('v')}"
 
     def mode_index(self, mode: str) -> int:
         """Position of a mode."""
@@ -187,7 +192,9 @@ class Signal:
         ('a', 'b')
         """
         kind, _, argument = (self.spec or "").rpartition("@")[0].partition(":")
-        if kind in ("verdict", "confidence", "gap"):
+        if kind == "flips" and argument and argument not in known:
+            return ()  # between columns
+        if kind in ("verdict", "confidence", "gap", "flips") and argument:
             named = [part.strip() for part in argument.split(",")]
             return tuple(mode for mode in known if mode in named or mode == argument)
         return () if kind in _OF_COLUMNS else tuple(known)
@@ -209,7 +216,7 @@ class Signal:
                 f"shape {found.shape}"
             )
         if self.family is Family.CATEGORY:
-            return np.array([_category(value) for value in found], dtype=object)
+            return np.array([category(value) for value in found], dtype=object)
         try:
             numbers = found.astype(np.float64)
         except (TypeError, ValueError):
@@ -263,7 +270,8 @@ def checked_signals(signals: Sequence[Any]) -> tuple[Signal, ...]:
     return tuple(signals)
 
 
-def _category(value: object) -> str | None:
+def category(value: object) -> str | None:
+    """A value as the name of a category; None where there is none."""
     if value is None or value != value or value == "":
         return None
     # 1, 1.0 and True-like numbers read the same from every format of table.
