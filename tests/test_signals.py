@@ -251,6 +251,11 @@ def test_stages_spend_money_only_where_it_is_needed():
     spent = bound.mean_cost(bound.decide(trace)).money
     assert 1.0 < spent <= 7.5
     assert spent <= free.mean_cost(free.decide(trace)).money
+    told = bound.spent(bound.decide(trace))
+    accepted = bound.decide(trace).accepted.sum()
+    assert set(told) == {"money"}
+    assert told["money"].an_accepted_verdict == pytest.approx(3000 * spent / accepted)
+    assert told["money"].total == pytest.approx(3000 * spent)
     tight = FusedGate(alpha=0.1, signals=signals, max_cost=2.0).fit(trace)
     assert tight.mean_cost(tight.decide(trace)).money <= 2.0
     assert "go past the first mode" in bound.certificate_.statement
@@ -345,7 +350,7 @@ def test_fuse_and_calibrate_from_the_command_line(tmp_path, capsys):
     assert two_steps.certificate_.thresholds == at_once.certificate_.thresholds
     capsys.readouterr()
     assert run("decide", tmp_path / "two.json", trace, "-o", tmp_path / "o.csv") == 0
-    assert "an accepted verdict" in capsys.readouterr().err
+    assert "an accepted verdict" in " ".join(capsys.readouterr().out.split())
     assert run("calibrate", trace, *rest) == 2
     assert "taught the fusion" in capsys.readouterr().err
     make_trace(400, seed=5, skill=0.95, system=system).to_frame().assign(
@@ -528,3 +533,36 @@ def test_flips_between_modes_columns_orders_and_samples():
         parse_signals(["flips:mode1"], trace)[0].values(trace)
     with pytest.raises(InputError, match="needs the mode 'ab'"):
         parse_signals(["flips:ab"], trace)[0].values(trace)
+
+
+def test_what_decisions_cost_is_in_the_report(fused_files, capsys):
+    folder = fused_files["gate"].parent
+    gate, outcomes = folder / "priced.json", folder / "priced.csv"
+    calibrate = ("calibrate", fused_files["cal"], "--fuse", "--alpha", "0.2", "--no-registry")
+    assert run(*calibrate, "--cost", "confidence:mode1=2", "--unit", "calls", "-o", gate) == 0
+    capsys.readouterr()
+    assert run("decide", gate, fused_files["new"], "-o", outcomes, "--json") == 0
+    decided = json.loads(capsys.readouterr().out)
+    cost = decided["cost"]["calls"]
+    assert (cost["total"], cost["an_item"]) == (1400.0, 2.0)
+    assert cost["an_accepted_verdict"] == pytest.approx(1400 / decided["whole"]["accepted"])
+    assert run("report", outcomes, "--gate", gate, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["cost"] == decided["cost"]
+    assert run("report", outcomes, "--gate", gate) == 0
+    assert "cost in calls" in capsys.readouterr().out
+    assert run("report", outcomes, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["cost"] is None
+
+
+def test_the_cost_is_that_of_the_stage_that_was_asked():
+    """A first stage that no rule uses is paid for all the same by whoever comes to the second."""
+    rng = np.random.default_rng(3)
+    label = rng.integers(0, 2, 1500)
+    u = np.column_stack((np.full(1500, 0.5), rng.uniform(0, 0.2, 1500)))
+    wrong = rng.random((1500, 2)) < u
+    trace = Trace.from_arrays(u, (label[:, None] ^ wrong).astype(int), label)
+    prices = {"verdict:mode1": Cost(money=1.0), "verdict:mode2": Cost(money=9.0)}
+    signals = parse_signals(["modes:mode1", "modes:mode2@2"], trace, prices)
+    gate = FusedGate(alpha=0.1, signals=signals, staged=True).fit(trace)
+    assert list(gate.router_.rule_.used) == [False, True]
+    assert gate.mean_cost(gate.decide(trace)).money == pytest.approx(10.0)

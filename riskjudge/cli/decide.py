@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -84,14 +84,13 @@ def decide(
     if output is not None:
         write_table(outcomes.to_frame(), output)
     summary = summarize(outcomes, by=by, floor=floor, group=options.own_group(outcomes))
+    if isinstance(fitted, FusedGate):
+        summary = replace(summary, cost=fitted.spent(outcomes))
     if as_json:
         options.print_json(summary.to_dict() | {"batch": None if bound is None else asdict(bound)})
         return
     for printed in report_tables(summary, str(trace)):
         options.show(printed, form)
-    if isinstance(fitted, FusedGate):
-        for line in fitted.spent(outcomes):
-            typer.echo(line, err=True)
     if bound is not None:
         typer.echo(bound.statement, err=True)
     if output is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -69,7 +69,7 @@ def report(
     from riskjudge.evaluation.render import report_tables
     from riskjudge.gate.outcomes import read_outcomes
     from riskjudge.page.gates import certificates_of, require_own_outcomes
-    from riskjudge.signals import load_any_gate
+    from riskjudge.signals import FusedGate, load_any_gate
 
     seen = read_outcomes(outcomes)
     group = group or options.own_group(seen)
@@ -85,6 +85,8 @@ def report(
         if not fitted.fitted:
             raise InputError(f"{gate} is not fitted: it promises nothing about a batch")
         require_own_outcomes(fitted, seen)
+        if isinstance(fitted, FusedGate):
+            summary = replace(summary, cost=fitted.spent(seen))
         certificates = certificates_of(fitted)
         if not summary.calibrated_on and len(certificates) == 1:
             accepted = summary.whole.accepted - summary.whole.uncertified

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,6 +70,7 @@ def run(
     from riskjudge.items.admission import admissions
     from riskjudge.judges.judging import run_lazily
     from riskjudge.ledger import LedgerWriter
+    from riskjudge.signals import FusedGate
 
     ways = admissions(labels or ["column"])
     if any(way.kind == "llm" for way in ways):
@@ -100,6 +102,8 @@ def run(
         rows = writer.rows
     write_table(done.outcomes.to_frame(), output)
     summary = summarize(done.outcomes, by=by, floor=floor)
+    if isinstance(fitted, FusedGate):
+        summary = replace(summary, cost=fitted.spent(done.outcomes))
     if as_json:
         calls = {"items": done.n_items, "asked": dict(done.asked), "saved": dict(done.saved)}
         options.print_json({"report": summary.to_dict(), "judgements": calls})

@@ -130,7 +130,8 @@ def report_tables(
     title = f"Report on {source}" if source else "Report"
     warnings = tuple(f"Not valid: {note}." for note in report.notes)
     notes = _NOTES if report.group is None else (_GROUPED.format(report.group),)
-    tables = [Table(title, ("", ""), tuple(_lines(report.whole)), (*warnings, *notes))]
+    lines = (*_lines(report.whole), *_costs(report))
+    tables = [Table(title, ("", ""), lines, (*warnings, *notes))]
     if certificates:
         tables.insert(0, promise_table(certificates, report))
     if report.by is not None:
@@ -138,6 +139,16 @@ def report_tables(
         rows = tuple((value, *_row(segment)) for value, segment in report.segments.items())
         tables.append(Table(f"{title}, by {report.by}", header, rows, notes))
     return tables
+
+
+def _costs(report: Report) -> list[tuple[str, str]]:
+    lines = []
+    for unit, spent in (report.cost or {}).items():
+        each = "undefined" if (one := spent.an_accepted_verdict) is None else f"{one:.4g}"
+        lines.append(
+            (f"cost in {unit}", f"{spent.an_item:.4g} an item, {each} an accepted verdict")
+        )
+    return lines
 
 
 def promise_table(certificates: Mapping[str, Certificate], report: Report) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -79,11 +79,29 @@ class Insufficient:
 
 
 @dataclass(frozen=True, slots=True)
+class Spent:
+    """What the decisions cost in one unit.
+
+    Attributes
+    ----------
+    total, an_item : float
+    an_accepted_verdict : float or None
+        The total over the accepted verdicts; UNDEFINED where none is accepted.
+    """
+
+    total: float
+    an_item: float
+    an_accepted_verdict: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """The whole, and its segments by the values of a column.
 
     `group` names the column of dependent items that the intervals allow for, if there is one.
     `calibrated_on` counts items that the gate was calibrated on; `notes` say what that means.
+    `cost` says by unit (calls, tokens, money, seconds) what the decisions cost, as far as the gate
+    knows; None where it knows of none.
     """
 
     whole: Segment
@@ -92,6 +110,7 @@ class Report:
     group: str | None = None
     calibrated_on: int = 0
     notes: tuple[str, ...] = ()
+    cost: Mapping[str, Spent] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dictionary."""
@@ -108,6 +127,7 @@ class Report:
             "segments": segments,
             "calibrated_on": self.calibrated_on,
             "notes": list(self.notes),
+            "cost": None if self.cost is None else {u: asdict(c) for u, c in self.cost.items()},
         } | grouped
 
 

@@ -32,8 +32,9 @@ def parse_signals(
         itself over orders or samples (column ``flips1`` beside ``v1``) and ``flips:NAME,NAME`` how far
         columns do, ``gap:MODE,MODE`` the distance of two signed confidences; ``column:NAME`` a
         column (``number:``, ``category:`` and ``probability:`` say what it is), ``popularity:NAME``
-        the logarithm of a count; ``length:NAME`` and ``length:NAME,NAME`` the length of a text and the difference of two,
-        ``overlap:NAME,NAME`` the share of the words of the first text that the second holds.
+        the logarithm of a count; ``length:NAME`` and ``length:NAME,NAME`` the length of a text and
+        the difference of two, ``overlap:NAME,NAME`` the share of the words of the first text that the
+        second holds.
     trace : Trace
         Whose modes and columns are meant.
     costs : mapping of str to Cost, optional

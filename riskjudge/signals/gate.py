@@ -17,6 +17,7 @@ from riskjudge.data.modes import ModeColumns
 from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError, NotFittedError
+from riskjudge.evaluation.summary import Spent
 from riskjudge.gate import Router
 from riskjudge.gate.binding import mismatches, refuse_mismatch
 from riskjudge.gate.document import FUSED, read_json
@@ -310,25 +311,31 @@ class FusedGate:
 
     def mean_cost(self, outcomes: Outcomes) -> Cost:
         """Mean cost of the decided items: each pays for the stages that had to be asked."""
-        self._check_fitted()
-        stages = self.fusion_.stages
-        reached = np.clip(outcomes.asked, 1, len(stages)) - 1
-        shares = np.bincount(reached, minlength=len(stages)) / max(len(reached), 1)
-        parts = {
-            unit: float(sum(w * getattr(s.cost, unit) for w, s in zip(shares, stages, strict=True)))
-            for unit in ("calls", "tokens", "money", "seconds")
-        }
-        return Cost(**parts)
+        return Cost(**{unit: spent.an_item for unit, spent in self._spent(outcomes).items()})
 
-    def spent(self, outcomes: Outcomes) -> tuple[str, ...]:
-        """Mean cost of an item and cost of an accepted verdict, in words; nothing where all is free."""
-        mean, accepted = self.mean_cost(outcomes), int(np.count_nonzero(outcomes.accepted))
-        lines = []
+    def spent(self, outcomes: Outcomes) -> dict[str, Spent] | None:
+        """What the decisions cost, by unit; None where no signal has a cost."""
+        dearest = self.fusion_.stages[-1].cost
+        found = {
+            unit: spent
+            for unit, spent in self._spent(outcomes).items()
+            if getattr(dearest, unit) > 0.0
+        }
+        return found or None
+
+    def _spent(self, outcomes: Outcomes) -> dict[str, Spent]:
+        self._check_fitted()
+        stages, used = self.fusion_.stages, np.flatnonzero(self.router_.rule_.used)
+        last = used[np.clip(outcomes.asked, 1, max(len(used), 1)) - 1] if len(used) else 0
+        # Nobody is asked by a gate that accepts nothing. Modes that insure cost what the stage does.
+        paid = np.where(outcomes.asked > 0, np.minimum(last, len(stages) - 1) + 1, 0)
+        accepted, n = int(np.count_nonzero(outcomes.accepted)), max(len(outcomes), 1)
+        found = {}
         for unit in ("calls", "tokens", "money", "seconds"):
-            if (amount := getattr(mean, unit)) > 0.0:
-                each = f"{amount * len(outcomes) / accepted:.4g}" if accepted else "undefined"
-                lines.append(f"cost in {unit}: {amount:.4g} an item, {each} an accepted verdict")
-        return tuple(lines)
+            prices = np.array([0.0, *(getattr(stage.cost, unit) for stage in stages)])
+            total = float(prices @ np.bincount(paid, minlength=len(prices)))
+            found[unit] = Spent(total, total / n, total / accepted if accepted else None)
+        return found
 
     def to_sql(self, value: str = "mode", dialect: str = "ansi") -> str:
         """No database computes a fusion: refused, with what to do in its place."""
