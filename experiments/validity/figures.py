@@ -15,6 +15,7 @@ from matplotlib import pyplot, rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from riskjudge import binomial
 from riskjudge.plots.style import COLUMN_WIDTH, QUIET, RC, look, save_figure
 
 HERE = Path(__file__).resolve().parent
@@ -181,6 +182,161 @@ def peers_figure(table: pd.DataFrame) -> Figure:
     return figure
 
 
+RULES = {
+    "hybrid": ("hybrid (default)", 0),
+    "taught by all": ("hybrid, taught by all labels (not valid)", 3),
+    "oracle": ("one threshold a mode, knows the truth", 2),
+    "fused": ("fused (calibrate --fuse)", 1),
+}
+
+
+def attainable_figure(cells: pd.DataFrame) -> Figure:
+    """Coverage at small risk levels: what thresholds on scores can reach, and fused rules do."""
+    levels = sorted(cells["alpha"].unique())
+    at_most = cells[(cells["rule"] == "pointwise") & (cells["alpha"] == levels[-1])]
+    worlds = list(at_most.sort_values("coverage")["world"])
+    figure, axes = pyplot.subplots(
+        1, len(levels), figsize=(WIDE, 4.4), sharey=True, layout="constrained"
+    )
+    for ax, alpha in zip(axes, levels, strict=True):
+        here = cells[cells["alpha"] == alpha]
+        reference = here[here["rule"] == "pointwise"].set_index("world")
+        for i in range(len(worlds)):
+            ax.axhline(i, color="#E4E4E4", linewidth=0.6, zorder=0)
+        ax.plot(reference.loc[worlds, "coverage"], range(len(worlds)), "x", color="black", ms=4)
+        for s, (rule, (_, number)) in enumerate(RULES.items()):
+            style, rows = look(number), here[here["rule"] == rule].set_index("world").loc[worlds]
+            shift = 0.18 * (s - 1.5)
+            ax.errorbar(
+                rows["coverage"], [i + shift for i in range(len(worlds))], xerr=1.96 * rows["se"],
+                fmt=style.marker, color=style.colour, ms=3.2, elinewidth=0.8,
+            )  # fmt: skip
+        share = {
+            rule: here[here["rule"] == rule]["coverage"].sum() / reference["coverage"].sum()
+            for rule in RULES
+        }
+        told = ", ".join(f"{rule} {share[rule]:.2f}" for rule in ("hybrid", "oracle", "fused"))
+        ax.set_title(f"alpha = {alpha:g}: of all coverage of pointwise\n{told}", loc="left")
+        ax.set_xlim(-0.02, 1)
+        ax.set_xlabel("true coverage (with 95 % intervals)")
+    axes[0].set_yticks(range(len(worlds)), worlds)
+    axes[0].plot([], [], "x", color="black", label="pointwise (promises nothing)")
+    for _, (text, number) in RULES.items():
+        axes[0].plot([], [], look(number).marker, color=look(number).colour, label=text)
+    runs = cells["runs"].iloc[0]
+    figure.suptitle(
+        "What is attainable at a small risk level\n"
+        f"17 scenarios, n = 1,000, pool 1,000, delta = 0.05, {runs} replicates",
+        fontsize=RC["axes.titlesize"],
+    )
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def looks_figure(nulls: pd.DataFrame, labels: pd.DataFrame) -> Figure:
+    """Violation over all looks where nothing may be accepted; labels until the target is certified."""
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(WIDE, 3.4), layout="constrained")
+    worlds, spendings = list(nulls["world"].unique()), list(nulls["spending"].unique())
+    for s, spending in enumerate(spendings):
+        style, rows = look(s), nulls[nulls["spending"] == spending].set_index("world").loc[worlds]
+        low, high = binomial.interval(rows["violations"], rows["runs"], 0.99)
+        error = [rows["violation"] - low, high - rows["violation"]]
+        at = [i + 0.13 * (s - (len(spendings) - 1) / 2) for i in range(len(worlds))]
+        left.errorbar(
+            rows["violation"], at, xerr=error, fmt=style.marker, color=style.colour, ms=3.5,
+            elinewidth=0.8, label=spending.replace("_", " "),
+        )  # fmt: skip
+    left.axvline(nulls["delta"].iloc[0], color=QUIET, linewidth=0.8)
+    left.set_yticks(range(len(worlds)), worlds)
+    left.set_xlim(0, None)
+    left.set_xlabel("runs in which any look breaks the promise")
+    left.set_title(f"{nulls['runs'].iloc[0]:,} runs, exact 99 % limits; delta = .05", loc="left")
+    single = labels[labels["spending"] == "single"].set_index("world")
+    worlds = list(single.index)[::-1]
+    designs = [name for name in spendings if name in set(labels["spending"])]
+    for s, name in enumerate(designs):
+        style, rows = look(spendings.index(name)), labels[labels["spending"] == name]
+        for world, ratio, power in zip(
+            rows["world"], rows["to_single"], rows["power"], strict=True
+        ):
+            at = worlds.index(world) + 0.26 * (s - (len(designs) - 1) / 2)
+            right.plot(ratio, at, style.marker, color=style.colour, ms=4)
+            right.annotate(
+                f"{power:.2f}", (ratio, at), (5, 0), textcoords="offset points", va="center"
+            )
+    right.axvline(1, color=QUIET, linewidth=0.8)
+    right.set_yticks(
+        range(len(worlds)),
+        [f"{world} ({single.loc[world, 'power']:.2f})" for world in worlds],
+    )
+    right.set_ylim(-0.5, len(worlds) - 0.3)
+    right.set_xlabel("mean labels until the target, relative to one test (its power)")
+    right.set_title(f"power beside each; {labels['runs'].min()} runs or more", loc="left")
+    figure.suptitle("Five looks: the promise, and the labels", fontsize=RC["axes.titlesize"])
+    handles, texts = left.get_legend_handles_labels()
+    figure.legend(handles, texts, loc="outside lower center", ncols=5)
+    return figure
+
+
+USED = ("batch", "both", "weights", "watch", "path")
+
+
+def use_figure(frames: Sequence[pd.DataFrame]) -> Figure:
+    """How often a claim was false in use, beside what is promised."""
+    cells = pd.concat(frames, ignore_index=True)[::-1].reset_index(drop=True)
+    figure, ax = pyplot.subplots(figsize=(WIDE, 0.8 + 0.19 * len(cells)), layout="constrained")
+    for i, row in cells.iterrows():
+        promised = not pd.isna(row["promised"])
+        style = look(0 if promised else 1)
+        error = [[row["rate"] - row["low99"]], [row["high99"] - row["rate"]]]
+        ax.axhline(i, color="#E4E4E4", linewidth=0.6, zorder=0)
+        ax.errorbar(row["rate"], i, xerr=error, fmt=style.marker, color=style.colour, ms=3.5)
+        if promised:
+            ax.plot(row["promised"], i, "|", color="black", ms=9, mew=1.4)
+    ax.set_yticks(range(len(cells)), [f"{r.world}: {r.claim}" for r in cells.itertuples()])
+    for text, number in (("promised", 0), ("no such promise", 1)):
+        ax.plot([], [], look(number).marker, color=look(number).colour, label=text)
+    ax.plot([], [], "|", color="black", label="at most")
+    ax.set_xscale("symlog", linthresh=0.1)
+    ax.set_xticks([0, 0.02, 0.05, 0.1, 0.2, 0.5, 1], ["0", ".02", ".05", ".1", ".2", ".5", "1"])
+    ax.set_xlim(-0.004, 1.3)
+    ax.minorticks_off()
+    ax.set_xlabel("share of runs in which the claim is false (linear up to .1)")
+    ax.set_title(
+        f"Promises in use: {cells['runs'].iloc[0]:,} runs, exact 99 % limits",
+        loc="left",
+    )
+    figure.legend(loc="outside lower center", ncols=3)
+    return figure
+
+
+def plan_figure(cells: pd.DataFrame) -> Figure:
+    """Power that a pilot promises, and power in the world that the pilot came from."""
+    worlds = list(cells["world"].unique())
+    figure, ax = pyplot.subplots(figsize=(WIDE, 3.0), layout="constrained")
+    for w, world in enumerate(worlds):
+        rows = cells[(cells["world"] == world) & cells["realised"].notna()]
+        at = [w + 0.12 * (i - (len(rows) - 1) / 2) for i in range(len(rows))]
+        error = [rows["realised"] - rows["low"], rows["high"] - rows["realised"]]
+        ax.errorbar(
+            at, rows["realised"], yerr=error, fmt=look(0).marker, color=look(0).colour, ms=3.5
+        )
+        ax.plot(at, rows["again"], look(1).marker, color=look(1).colour, ms=3.5)
+    ax.plot([], [], look(0).marker, color=look(0).colour, label="in the world, with 95 % interval")
+    ax.plot([], [], look(1).marker, color=look(1).colour, label="in the pilot's model, other draws")
+    ax.axhline(cells["wanted"].iloc[0], color=QUIET, linewidth=0.8)
+    ax.set_xticks(range(len(worlds)), worlds)
+    ax.set_ylim(-0.02, 1.02)
+    ax.set_ylabel("power")
+    ax.set_title(
+        f"Labels for power {cells['wanted'].iloc[0]:g} by a pilot of 300: the power they have "
+        "(each pair is one pilot)",
+        loc="left",
+    )
+    ax.legend(loc="lower right")
+    return figure
+
+
 def peer_table(cells: pd.DataFrame) -> pd.DataFrame:
     """One line a method: promise, worst violation, cells above delta, coverage ratio, time ratio.
 
@@ -228,6 +384,15 @@ def draw_all(results: Path, output: Path) -> list[Path]:
             made["violations"] = violations_figure(frames["nulls"])
         if "sizes" in frames and "scenarios" in frames:
             made["sizes"] = sizes_figure(frames["sizes"], frames["scenarios"])
+        if "oracle" in frames:
+            made["attainable"] = attainable_figure(frames["oracle"])
+        if "looks_nulls" in frames and "looks_labels" in frames:
+            made["looks"] = looks_figure(frames["looks_nulls"], frames["looks_labels"])
+        used = [frames[f"use_{p}"] for p in USED if f"use_{p}" in frames]
+        if used:
+            made["in_use"] = use_figure(used)
+        if "use_plan" in frames:
+            made["plan"] = plan_figure(frames["use_plan"])
         if "peers" in frames:
             table = peer_table(frames["peers"])
             made["peers"] = peers_figure(table)

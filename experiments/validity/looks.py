@@ -32,7 +32,6 @@ from pathlib import Path
 import numpy as np
 
 from riskjudge import binomial
-from riskjudge._typing import FloatArray
 from riskjudge.audit import worlds_named
 from riskjudge.audit.worlds import World
 from riskjudge.calibration import Procedure, Sample, Target, default_procedure
@@ -60,14 +59,6 @@ def draws(world: World, n: int, seed: int, runs: int) -> Iterator[tuple[int, Sam
         )
 
 
-def rule(
-    procedure: Procedure, sample: Sample, n: int, alpha: float, delta: float, seed: int
-) -> FloatArray | None:
-    """Thresholds from the first n labels."""
-    first = sample.rows(np.arange(n))
-    return procedure.selector(first, seed)(Target(alpha, delta)).thresholds
-
-
 def nulls(worlds: Sequence[str], runs: int, batch: int, seed: int) -> list[dict[str, object]]:
     """Violations over the whole sequence of looks."""
     procedure = default_procedure(2)
@@ -78,13 +69,16 @@ def nulls(worlds: Sequence[str], runs: int, batch: int, seed: int) -> list[dict[
         truth = world.population(200_000, np.random.default_rng(seed), False)
         broken = dict.fromkeys([*designs, "no schedule"], 0)
         for r, sample in draws(world, batch * LOOKS, seed, runs):
-            for name in broken:
-                for j in range(1, LOOKS + 1):
+            safe = set(broken)
+            for j in range(1, LOOKS + 1):
+                # What a look learns does not depend on the level it is tested at.
+                select = procedure.selector(sample.rows(np.arange(batch * j)), r)
+                for name in sorted(safe):
                     delta = designs[name].level(j, DELTA) if name in designs else DELTA
-                    found = rule(procedure, sample, batch * j, world.alpha, delta, r)
+                    found = select(Target(world.alpha, delta)).thresholds
                     if found is not None and (truth.risk(found)[0] or 0.0) > world.alpha:
                         broken[name] += 1
-                        break
+                        safe.remove(name)
         for name, count in broken.items():
             rows.append(
                 {
@@ -126,7 +120,9 @@ def reaches(
     return hits / runs, labels / runs
 
 
-def labels(worlds: Sequence[str], runs: int, seed: int) -> list[dict[str, object]]:
+def labels(
+    worlds: Sequence[str], runs: int, seed: int, spendings: Sequence[str] = CLOSED
+) -> list[dict[str, object]]:
     """Mean labels until the target is certified, at equal power."""
     procedure = default_procedure(2)
     rows = []
@@ -145,7 +141,7 @@ def labels(worlds: Sequence[str], runs: int, seed: int) -> list[dict[str, object
             return [(schedule.size(j), schedule.level(j, DELTA)) for j in range(1, LOOKS + 1)]
 
         single = 0.0
-        for name in ("single", *map(str, CLOSED)):
+        for name in ("single", *map(str, spendings)):
             low, high = (50, 4000) if name == "single" else (0.9 * single, 1.7 * single)
             while high / low > 1.03:  # the same draws at every size: the search is nearly monotone
                 n = round((low * high) ** 0.5)
