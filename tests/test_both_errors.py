@@ -21,6 +21,7 @@ from riskjudge.cli import app
 from riskjudge.data.grading import Grading
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
+from riskjudge.evaluation import sweep
 from riskjudge.gate import Router, SelectiveGate
 from riskjudge.gate.document import checksum
 from riskjudge.gate.load import gate_from_dict
@@ -160,6 +161,20 @@ def test_a_gate_keeps_the_rates_among_labels():
         there = outcomes.accepted & (fresh.labels == label)
         assert there.any()
         assert outcomes.wrong[there].mean() < 0.1
+
+
+def test_a_sweep_asks_all_that_the_gate_asks():
+    trace = make_trace()
+    accepted = [
+        sweep(trace, gate, alphas=[0.2], splits=3, seed=0, n_jobs=1).accepted.sum()
+        for gate in (
+            Router(0.2, by_verdict=True, procedure="portfolio"),
+            Router(0.2, alpha_pass=0.02, procedure="portfolio"),
+            Router(0.2, by_verdict=True, min_tnr=0.97, procedure="portfolio"),
+        )
+    ]
+    assert accepted[1] < accepted[0]
+    assert accepted[2] < accepted[0]
 
 
 def test_a_gate_of_before_these_rates_is_read():

@@ -12,7 +12,6 @@ from riskjudge import binomial, counts
 from riskjudge._checks import check_count
 from riskjudge._parallel import run_jobs
 from riskjudge._typing import BoolArray, FloatArray, IntArray
-from riskjudge.calibration.plan import Target
 from riskjudge.data.trace import Trace, stack
 from riskjudge.errors import InputError
 from riskjudge.gate import Router, SelectiveGate
@@ -245,7 +244,7 @@ class SplitProtocol:
         ready = gate.procedure_for(len(sample.modes) // per_mode).prepare(sample, gate.seed)
         rules = np.full((len(alphas), len(sample.modes)), counts.NONE)
         for a, alpha in enumerate(alphas):
-            rule = ready.select(Target(alpha, gate.delta, gate.max_retrieval)).thresholds
+            rule = ready.select(gate.target(alpha)).thresholds
             if rule is not None:
                 rules[a] = rule
         tallied = counts.path_counts(seen.scores, seen.errors, rules)

@@ -11,12 +11,12 @@ import numpy as np
 
 from riskjudge import binomial
 from riskjudge._typing import BoolArray, IntArray, ObjectArray
-from riskjudge.calibration import Certificate, Guarantee, Sample, Target
+from riskjudge.calibration import Certificate, Guarantee, Sample
 from riskjudge.calibration.together import certify_together
 from riskjudge.data.grading import Grading
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
-from riskjudge.gate.document import BY_KIND, GROUPED, sealed, write_document
+from riskjudge.gate.document import GROUPED, sealed, write_document
 from riskjudge.gate.labels import LabelPrints
 from riskjudge.gate.outcomes import Outcomes, stack_outcomes
 from riskjudge.gate.path import Vectors, refuse_seen_labels, resolved_path
@@ -125,9 +125,7 @@ class GroupedGate:
         first = next(iter(samples.values()))
         gate = self.gate
         procedure = gate.procedure_for(len(first.modes) // first.columns_per_mode, path)
-        by_kind = (getattr(gate, name) for name in BY_KIND)
-        target = Target(gate.alpha, gate.delta, gate.max_retrieval, *by_kind)
-        return certify_together(procedure, samples, target, gate.seed)
+        return certify_together(procedure, samples, gate.target(gate.alpha), gate.seed)
 
     def _about(self, name: str, certificate: Certificate, together: int) -> Certificate:
         """Say which items the promise is about."""

@@ -17,6 +17,7 @@ from riskjudge.calibration import (
     Portfolio,
     Procedure,
     Sample,
+    Target,
     default_procedure,
     procedure_named,
 )
@@ -301,14 +302,13 @@ class Router(Parameters):
     def certify(self, sample: Sample, alpha: float, path: Vectors | None = None) -> Certificate:
         """The second half of :meth:`fit`, at any risk level; the gate itself is not changed."""
         n_modes = len(sample.modes) // sample.columns_per_mode
-        return self.procedure_for(n_modes, path).certify(
-            sample,
-            alpha,
-            self.delta,
-            max_retrieval=self.max_retrieval,
-            **{name: getattr(self, name) for name in BY_KIND},
-            seed=self.seed,
-        )
+        ready = self.procedure_for(n_modes, path).prepare(sample, self.seed)
+        return ready.certify_at(self.target(alpha))
+
+    def target(self, alpha: float) -> Target:
+        """All that the gate's settings ask of a rule, at any risk level."""
+        by_kind = (getattr(self, name) for name in BY_KIND)
+        return Target(alpha, self.delta, self.max_retrieval, *by_kind)
 
     def decide(self, trace: Trace, *, on_mismatch: str = "refuse") -> Outcomes:
         """Accept, abstain or fail, item by item. Labels are carried along and not used.
