@@ -225,7 +225,7 @@ def table(n=120, systems=0, seed=0):
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("padded", None, "row 3, padded: .* is not a score"),
+        ("padded", None, "row 3, item 'i2': no score in 'padded'"),
         ("score", "high", "row 3, score: 'high' is not a number"),
         ("score", math.inf, "row 3, score: inf is not a finite number"),
         ("item_id", "i0", "row 3: the id 'i0' is that of row 1"),
@@ -257,7 +257,7 @@ def test_one_row_a_score_is_the_same_table():
     with pytest.raises(InputError, match="no perturbation is 'none'"):
         widened(long, "value", "perturbation", "none", keep=["model"])
     holes, columns = widened(long.iloc[1:], "value", "perturbation", "original", keep=["model"])
-    with pytest.raises(InputError, match="is not a score"):
+    with pytest.raises(InputError, match="no score in"):
         read_scores(holes, "value", columns, system="model")
 
 
@@ -299,8 +299,35 @@ def test_the_command_says_no_and_says_what_is_wrong(tmp_path, capsys):
     assert not (tmp_path / "out.csv").exists()
     assert run(*asked, "--method", "published", "--tau", "0.5") == 0
     assert run("bound", tmp_path / "s.csv") == 2
-    assert run(*asked, "--perturbation", "x") == 2
+    assert run("bound", tmp_path / "s.csv", "--perturbation", "x") == 2
+    assert run(*asked, "--missing", "zero") == 2
     assert run(*asked, "--method", "other") == 2
     assert run(*asked, "--perturbed", "nothing") == 2
     assert run(*asked, "--perturbed", "score") == 2
     assert run("bound", tmp_path / "gone.csv", "--perturbed", "padded") == 2
+
+
+def test_what_a_perturbation_had_nothing_to_change_in_is_unchanged_if_one_says_so():
+    frame = table(40)
+    frame["padded"] = frame["padded"].where(np.arange(40) % 2 == 0)
+    with pytest.raises(InputError, match="row 2, item 'i1': no score in 'padded'"):
+        read_scores(frame, "score", ["padded"])
+    read = read_scores(frame, "score", ["padded"], missing="unchanged")
+    assert (read.shifts[1::2] == 0).all()
+    with pytest.raises(InputError, match="no score in 'score'"):
+        read_scores(frame.assign(score=np.nan), "score", ["padded"], missing="unchanged")
+
+
+def test_the_trace_of_a_stress_run_is_read(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    rows = [
+        {"item_id": f"q{k}~{name}", "perturbed": f"q{k}", "perturbation": name, "u1": u}
+        for k, u in enumerate(rng.random(40))
+        for name, u in (("plain", u), ("length.pad", min(u + 0.1, 1.0)), ("label.flip", 1 - u))
+    ]
+    pd.DataFrame(rows).to_csv(tmp_path / "stress.csv", index=False)
+    asked = ("bound", tmp_path / "stress.csv", "--score", "u1", "--item-id", "perturbed",
+             "--perturbation", "perturbation")  # fmt: skip
+    assert run(*asked, "--perturbed", "length.pad", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["perturbations"] == ["length.pad"]
+    assert run(*asked, "--perturbed", "nothing") == 2

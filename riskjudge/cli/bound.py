@@ -23,7 +23,10 @@ def bound(
     score: Annotated[str, typer.Option(help="Column of the scores as they are.")] = "score",
     perturbed: Annotated[
         list[str] | None,
-        typer.Option(help="Column of the scores under a perturbation; repeatable."),
+        typer.Option(
+            help="Column of the scores under a perturbation, or with --perturbation the name of one; "
+            "repeatable."
+        ),
     ] = None,
     perturbation: Annotated[
         str | None,
@@ -33,7 +36,7 @@ def bound(
     ] = None,
     original: Annotated[
         str, typer.Option(help="What stands there where nothing was perturbed.")
-    ] = "original",
+    ] = "plain",
     tau: Annotated[
         float,
         typer.Option(
@@ -54,6 +57,13 @@ def bound(
             autocompletion=completion.one_of("mean", "worst"),
         ),
     ] = "mean",
+    missing: Annotated[
+        str,
+        typer.Option(
+            help="No score under a perturbation: refuse; or unchanged, where it had nothing to change.",
+            autocompletion=completion.one_of("refuse", "unchanged"),
+        ),
+    ] = "refuse",
     system: Annotated[
         str | None,
         typer.Option("--system", help="Column of systems to rank by their mean noisy score."),
@@ -85,7 +95,7 @@ def bound(
         raise InputError(f"--method takes masking or published, got {method!r}")
     if method == "published" and (system is not None or family != "mean"):
         raise InputError("--system and --family belong to --method masking")
-    if (perturbation is None) == (not perturbed):
+    if perturbation is None and not perturbed:
         raise InputError(
             "say where the perturbed scores are: --perturbed COLUMN for each, or --perturbation COLUMN"
         )
@@ -94,11 +104,23 @@ def bound(
     columns = tuple(perturbed or ())
     if perturbation is not None:
         keep = [name for name in (system, group) if name is not None]
-        frame, columns = widened(
+        frame, found_in = widened(
             frame, score, perturbation, original, item_id=item_id, keep=keep, source=str(scores)
         )
+        columns = columns or found_in
+    if output is not None and "bounded" in frame.columns:
+        raise InputError(
+            f"{scores} has a column 'bounded' already: rename it, or leave --output out"
+        )
     read = read_scores(
-        frame, score, columns, item_id=item_id, group=group, system=system, source=str(scores)
+        frame,
+        score,
+        columns,
+        item_id=item_id,
+        group=group,
+        system=system,
+        missing=missing,
+        source=str(scores),
     )
     found: Masking | Published
     sigma: float | None

@@ -58,6 +58,7 @@ def read_scores(
     item_id: str = "item_id",
     group: str | None = None,
     system: str | None = None,
+    missing: str = "refuse",
     source: str = "the table",
 ) -> PerturbedScores:
     """Scores from a table with a column for each perturbation.
@@ -73,6 +74,9 @@ def read_scores(
     item_id, group, system : str
         Columns. An id occurs once, or once for each system; with `system`, the items are independent
         and the rows of one are not.
+    missing : {"refuse", "unchanged"}
+        What to do where there is no score under a perturbation. It is ``unchanged`` where the
+        perturbation had nothing to change in the item, which then was not judged again.
     source : str
         How messages call the table.
 
@@ -80,8 +84,10 @@ def read_scores(
     ------
     InputError
         A column is missing, an id is missing or occurs twice, or a score is not a finite number: with
-        its row. A missing score is not taken for an unchanged one.
+        its row. A missing score is not taken for an unchanged one, unless `missing` says so.
     """
+    if missing not in ("refuse", "unchanged"):
+        raise InputError(f"missing is refuse or unchanged, got {missing!r}")
     names = tuple(perturbed)
     if not names:
         raise InputError("name a column of perturbed scores, one or more (--perturbed)")
@@ -94,7 +100,9 @@ def read_scores(
     ids = check.ids(item_id) if systems is None else check.groups(item_id)
     if systems is not None:
         _refuse_pairs(ids, systems, source)
-    columns = [_complete(check, column) for column in (score, *names)]
+    plain = _complete(check, score, ids)
+    kept = plain if missing == "unchanged" else None
+    columns = [plain, *(_complete(check, column, ids, kept) for column in names)]
     return PerturbedScores(
         columns[0],
         np.column_stack(columns[1:]),
@@ -145,6 +153,8 @@ def widened(
     if original not in names:
         found = ", ".join(sorted(set(names))[:12])
         raise InputError(f"{source}: no {perturbation} is {original!r}; there are {found}")
+    if score in set(names) - {original}:
+        raise InputError(f"{source}: {score!r} is the name of the scores and of a {perturbation}")
     for column in (item_id, *keep):
         check.groups(column)
     keys = [item_id, *keep]
@@ -162,13 +172,19 @@ def widened(
     return wide, tuple(sorted(set(names) - {original}))
 
 
-def _complete(check: Columns, column: str) -> FloatArray:
+def _complete(
+    check: Columns, column: str, ids: ObjectArray, instead: FloatArray | None = None
+) -> FloatArray:
     numbers = check.numbers(column)
     missing = np.isnan(numbers)
+    if instead is not None:
+        return np.where(missing, instead, numbers)
     if missing.any():
         row = int(missing.argmax())
-        value = check.values(column)[row]
-        raise check.wrong(column, row, value, "a score; leave out items that lack one")
+        raise InputError(
+            f"{check.source_name}, row {row + 1}, item {ids[row]!r}: no score in {column!r}; leave the item "
+            "out, or say that it is unchanged (missing='unchanged', --missing unchanged)"
+        )
     return numbers
 
 
