@@ -321,13 +321,20 @@ def test_what_a_perturbation_had_nothing_to_change_in_is_unchanged_if_one_says_s
 def test_the_trace_of_a_stress_run_is_read(tmp_path, capsys):
     rng = np.random.default_rng(0)
     rows = [
-        {"item_id": f"q{k}~{name}", "perturbed": f"q{k}", "perturbation": name, "u1": u}
+        {
+            "item_id": f"q{k}~{name}",
+            "group": f"g{k // 2}",
+            "perturbed": f"q{k}",
+            "perturbation": name,
+            "u1": u,
+        }
         for k, u in enumerate(rng.random(40))
         for name, u in (("plain", u), ("length.pad", min(u + 0.1, 1.0)), ("label.flip", 1 - u))
     ]
     pd.DataFrame(rows).to_csv(tmp_path / "stress.csv", index=False)
-    asked = ("bound", tmp_path / "stress.csv", "--score", "u1", "--item-id", "perturbed",
+    asked = ("bound", tmp_path / "stress.csv", "--tau", "0.2", "--score", "u1", "--item-id", "perturbed",
              "--perturbation", "perturbation")  # fmt: skip
     assert run(*asked, "--perturbed", "length.pad", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["perturbations"] == ["length.pad"]
+    told = json.loads(capsys.readouterr().out)
+    assert (told["perturbations"], told["n"]) == (["length.pad"], 20)
     assert run(*asked, "--perturbed", "nothing") == 2

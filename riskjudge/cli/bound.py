@@ -100,7 +100,9 @@ def bound(
             "say where the perturbed scores are: --perturbed COLUMN for each, or --perturbation COLUMN"
         )
     names = [name for name in (item_id, group, system, perturbation) if name is not None]
-    frame = options.keep_rows(read_table(scores, text=names), where, scores)
+    frame = options.keep_rows(read_table(scores, text=[*names, "group"]), where, scores)
+    if group is None and "group" in frame.columns:
+        group = "group"  # as in a trace
     columns = tuple(perturbed or ())
     if perturbation is not None:
         keep = [name for name in (system, group) if name is not None]
