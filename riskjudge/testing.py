@@ -101,9 +101,9 @@ class GateLines:
         ----------
         items : Trace, Outcomes, DataFrame, str or Path
             What the gate decides; or what it (or another run of it) has decided already.
-        max_fdr, floor_coverage, sure
+        max_fdr, floor_coverage, sure : float, float, bool
             The lines; see :func:`riskjudge.evaluation.lines.check_lines`.
-        by, min_n, group
+        by, min_n, group : str, int, str
             Segments, the least evidence asked for, dependent items; see
             :func:`riskjudge.summarize`.
         label, item_id : str
