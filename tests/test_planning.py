@@ -85,5 +85,7 @@ def test_on_the_command_line(tmp_path):
     code, told = plan("--pilot", str(tmp_path / "pilot.csv"))
     assert code == 0
     assert told["default_procedure"]["enough"]["power"] >= 0.8
+    low, high = told["default_procedure"]["power_of_redrawn_pilots"]
+    assert 0 <= low < high <= 1  # 120 rows do not tell the power to the digit
     text = CliRunner().invoke(app, ["plan", "--error-rate", "0.03", "--replicates", "10"]).output
     assert "simulated" in text

@@ -9,7 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from riskjudge import binomial
+from riskjudge.audit.resample import TraceWorld
 from riskjudge.calibration import Procedure, Sample, Target, default_procedure
+from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 
 _MOST = 50_000
@@ -125,6 +127,41 @@ def simulate_power(
         labels, hits, replicates, coverage, hits / replicates, float(low), float(high),
         float(shares.mean()),
     )  # fmt: skip
+
+
+def power_of_redrawn_pilots(
+    pilot: Trace,
+    simulate: Callable[[Source], SimulatedPower],
+    alpha: float,
+    *,
+    redraws: int = 8,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Least and largest power over models of redrawn pilots: how little a pilot of this size knows.
+
+    Each redraw takes as many of the pilot's rows, with replacement, and fits the model anew.
+
+    Parameters
+    ----------
+    pilot : Trace
+        Labelled items.
+    simulate : callable
+        From a model to its simulated power.
+    alpha : float
+        Risk level.
+    redraws : int
+        Number of models.
+    seed : int
+        Seeds the redraws.
+    """
+    rows = np.flatnonzero(pilot.labelled)
+    rng = np.random.default_rng([seed, 2])
+    found = []
+    for _ in range(redraws):
+        redrawn = pilot.rows(rng.choice(rows, len(rows)))
+        if len(np.unique(redrawn.labels)) == 2:
+            found.append(simulate(TraceWorld.from_trace(redrawn, alpha=alpha)).power)
+    return (min(found), max(found)) if found else (0.0, 1.0)
 
 
 def labels_for_power(

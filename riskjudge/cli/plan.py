@@ -125,32 +125,39 @@ def plan(
         from riskjudge.audit.planning import RisingErrors
 
         source = RisingErrors(error_rate, planned.coverage)
-    found = at_plan = None
+    found = at_plan = redrawn = None
     # The procedure may stop a little short of the coverage hoped for: nine tenths of it count.
     wanted = 0.0 if coverage is None else 0.9 * coverage
 
-    def simulate(labels: int) -> SimulatedPower:
+    def simulate(labels: int, model: Any = None, runs: int = replicates) -> SimulatedPower:
         from riskjudge.audit.planning import simulate_power
 
         return simulate_power(
-            source, labels, alpha, delta,
-            coverage=wanted, pool=unlabelled, replicates=replicates, seed=seed,
+            source if model is None else model, labels, alpha, delta,
+            coverage=wanted, pool=unlabelled, replicates=runs, seed=seed,
         )  # fmt: skip
 
     if source is not None and replicates > 0:
-        from riskjudge.audit.planning import labels_for_power
+        from riskjudge.audit.planning import labels_for_power, power_of_redrawn_pilots
 
         start = planned.labels_with_power or 200
         at_plan = simulate(start)
         found = labels_for_power(simulate, power, start)
+        if pilot is not None and found is not None:
+            enough, few = found.labels, max(replicates // 4, 1)
+            redrawn = power_of_redrawn_pilots(
+                table, lambda model: simulate(enough, model, few), alpha, seed=seed
+            )
     if as_json:
         simulated = {"at_labels_with_power": at_plan, "enough": found}
         told = {name: None if value is None else asdict(value) for name, value in simulated.items()}
-        options.print_json(asdict(planned) | {"default_procedure": told})
+        options.print_json(
+            asdict(planned) | {"default_procedure": told | {"power_of_redrawn_pilots": redrawn}}
+        )
     else:
         options.show(plan_table(planned), form)
         if at_plan is not None:
-            options.show(simulation_table(at_plan, found, power, pilot is not None), form)
+            options.show(simulation_table(at_plan, found, power, redrawn), form)
     impossible = planned.labels is None or (source is not None and replicates > 0 and found is None)
     raise typer.Exit(1 if impossible else 0)
 
@@ -192,7 +199,10 @@ def _plan_rate(
 
 
 def simulation_table(
-    at_plan: SimulatedPower, found: SimulatedPower | None, power: float, by_pilot: bool
+    at_plan: SimulatedPower,
+    found: SimulatedPower | None,
+    power: float,
+    redrawn: tuple[float, float] | None,
 ) -> Table:
     """What the default procedure does with as many labels, and how many it takes."""
     from riskjudge.display.table import Table, percent
@@ -207,11 +217,19 @@ def simulation_table(
     else:
         rows.append((f"labels to certify with probability {power:g}", str(found.labels)))
         rows.append((f"certifies with {found.labels} labels", row(found)))
+    if redrawn is not None:
+        low, high = redrawn
+        rows.append(
+            (
+                "the same, were the pilot drawn again",
+                f"{percent(low)} to {percent(high)} (8 redraws)",
+            )
+        )
     counted = "any certificate counts"
     if at_plan.coverage > 0:
         counted = f"a certificate that covers {percent(at_plan.coverage)} or more counts"
     notes = [f"{at_plan.replicates} simulated calibrations for each number of labels; {counted}."]
-    if by_pilot:
+    if redrawn is not None:
         notes.append(
             "The pilot's labels have chosen this number, so calibrate on other labels; or fix a schedule "
             "of looks (calibrate --looks), whose sizes do not depend on labels."
