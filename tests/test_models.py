@@ -476,5 +476,5 @@ def test_a_rationale_is_kept_whole_and_is_a_finding(tmp_path):
     as_json = CliRunner().invoke(
         app, ["reading", str(tmp_path / "ledger.jsonl"), "--findings", "--json"]
     )
-    (found,) = json.loads(as_json.stdout)
+    (found,) = json.loads(as_json.stdout)["findings"]
     assert found["rationale"] == why.strip()

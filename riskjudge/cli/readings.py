@@ -60,7 +60,7 @@ def print_findings(rows: Iterable[Row], as_json: bool) -> None:
         if row.outcome is not None and isinstance(row.disclosure.get("rationale"), str)
     ]
     if as_json:
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False))
+        options.print_json({"findings": found})
         return
     for one in found:
         typer.echo("{item}  {judge}/{mode}: {said}".format(**one))

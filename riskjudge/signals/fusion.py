@@ -59,11 +59,17 @@ class LinearFusion:
 
     def probability(self, values: Values) -> FloatArray:
         """P(claim holds), shape (n,)."""
-        design, gone = self._design(values)
         if self.model is not None:
-            columns = np.column_stack((design, gone.astype(np.float64)))
+            columns = np.column_stack(self._design(values))
             return np.asarray(self.model.predict_proba(columns)[:, 1], dtype=np.float64)
-        total = self.intercept + design @ self.weights + gone @ self.missing
+        # Column by column: an item's sum is the same whichever others stand beside it.
+        total = np.full(len(values[0]), self.intercept)
+        for j, (calibrator, column) in enumerate(zip(self.calibrators, values, strict=True)):
+            known = bounded(calibrator.log_odds(column)) - self.centre[j]
+            known *= self.weights[j] / self.scale[j]
+            gone = absent(column)
+            known[gone] = self.missing[j]
+            total += known
         return np.asarray(special.expit(bounded(total)), dtype=np.float64)
 
     def _design(self, values: Values) -> tuple[FloatArray, FloatArray]:

@@ -287,9 +287,10 @@ class FusedGate:
         outcomes = self.router_.decide(self.seen(trace), on_mismatch=on_mismatch)
         if mismatches(*compared):
             outcomes = replace(outcomes, certified=np.zeros(len(outcomes), dtype=bool))
-        taught = self.fusion_.taught.prints.knows(trace.item_id)
-        if not taught.any():
+        if not outcomes.calibrated_on.any():
             return outcomes
+        taught = outcomes.calibrated_on.copy()
+        taught[taught] = self.fusion_.taught.prints.knows(outcomes.item_id[taught])
         return replace(outcomes, extra=outcomes.extra.assign(**{TAUGHT_FUSION: taught}))
 
     def seen(self, trace: Trace) -> Trace:
