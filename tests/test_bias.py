@@ -389,3 +389,35 @@ def test_the_command(tmp_path, capsys):
     assert run("bias", tmp_path / "calls.csv", "--length", "miles") == 2
     assert run("bias", tmp_path / "calls.csv", "--strategy", "Vanilla") == 2
     assert run("bias", tmp_path / "gone.csv") == 2
+
+
+def test_the_command_on_a_ledger_and_on_a_json_list(tmp_path, capsys):
+    """A judge that always takes the longer answer, as `riskjudge judge` records it."""
+    pairs = [
+        {"id": f"q{k}", "prompt": "?", "responses": ["x" * (3 + k), "y" * 40], "label": "ab"[k % 2]}
+        for k in range(30)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair) + "\n" for pair in pairs))
+    config = (
+        '[judges.lengthy]\ntype = "pairwise"\njudge = "long"\n[judges.long]\ntype = "longest"\n'
+    )
+    (tmp_path / "judges.toml").write_text(config)
+    ledger = tmp_path / "ledger.jsonl"
+    asked = ("--config", tmp_path / "judges.toml", "-o", ledger)
+    assert run("judge", tmp_path / "pairs.jsonl", *asked) == 0
+    capsys.readouterr()
+    assert run("bias", ledger, "--items", tmp_path / "pairs.jsonl", "--json") == 0
+    (told,) = json.loads(capsys.readouterr().out)["judges"]
+    assert told["verbosity"]["longer_wins"]["value"] == 1.0
+    assert "separated" in told["verbosity"]["coefficient"]["undefined"]
+    assert run("bias", ledger) == 2
+    assert "--items" in capsys.readouterr().err
+    calls = [{"instruction": f"i{k}", "preference": 1 + k % 2, "output_1": "a", "output_2": "b c"}
+             for k in range(4)]  # fmt: skip
+    (tmp_path / "calls.json").write_text(json.dumps(calls))
+    names = {"item_id": "instruction", "winner": "preference", "response_a": "output_1",
+             "response_b": "output_2"}  # fmt: skip
+    columns = [text for pair in names.items() for text in ("--column", "=".join(pair))]
+    assert run("bias", tmp_path / "calls.json", *columns, "--json") == 0
+    (told,) = json.loads(capsys.readouterr().out)["judges"]
+    assert told["verbosity"]["longer_wins"]["count"] == 2

@@ -313,3 +313,19 @@ def test_a_drift_check_compares_numbers_as_numbers():
     assert "labels" not in found.changed
     with pytest.raises(InputError, match="the gate: scores"):
         check_drift(gate, old, Trace.from_frame(new, grading=Grading(1, 5, tolerance=1)))
+
+
+@pytest.mark.parametrize("procedure", ["hybrid", "bonferroni", "fixed_sequence", "learned"])
+def test_a_certificate_with_a_tolerance_is_that_of_the_same_errors(procedure):
+    """Procedures see scores and errors: verdicts that err on the same items give the same promise."""
+    frame = table(800, seed=3)
+    trace = Trace.from_frame(frame, grading=Grading(1, 5, tolerance=0.5))
+    label = np.random.default_rng(0).integers(0, 2, len(frame))
+    same = frame.assign(v1=np.where(trace.wrong[:, 0], 1 - label, label), label=label)
+    one, other = (
+        Router(0.2, procedure=procedure).fit(t).certificate_
+        for t in (trace, Trace.from_frame(same))
+    )
+    assert (one.thresholds, one.errors, one.accepted, one.upper_bound) == (
+        other.thresholds, other.errors, other.accepted, other.upper_bound
+    )  # fmt: skip

@@ -12,6 +12,8 @@ from riskjudge.cli import completion, options
 from riskjudge.errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from riskjudge.items import Item
     from riskjudge.reliability.comparisons import Comparisons
 
@@ -106,7 +108,6 @@ def load_comparisons(
     length: str = "characters",
 ) -> Comparisons:
     """Calls from whatever kind of file they are in."""
-    from riskjudge.io.tables import read_table
     from riskjudge.ledger import read_ledger, read_parquet
     from riskjudge.reliability.comparisons import (
         from_judgebench,
@@ -132,8 +133,27 @@ def load_comparisons(
     if is_judgebench(calls):
         _refuse({"--column": columns}, "an output of JudgeBench")
         return from_judgebench(calls, length)
-    frame = read_table(calls, text=[names.get("item_id", "item_id")])
+    frame = _table(calls, names.get("item_id", "item_id"))
+    if {"subject", "judge", "status"} <= set(frame.columns):
+        raise InputError(
+            f"{calls} is a ledger: --items names the items it is about, with their texts"
+        )
     return from_table(frame, length=length, columns=names, source=str(calls))
+
+
+def _table(path: Path, item_id: str) -> pd.DataFrame:
+    """A table with a row a call, or a JSON list of such rows."""
+    import pandas as pd
+
+    from riskjudge.io.jsonl import read_document
+    from riskjudge.io.tables import read_table
+
+    if path.suffix != ".json":
+        return read_table(path, text=[item_id])
+    rows = read_document(path)
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"{path}: a list of objects is expected, one for each call")
+    return pd.DataFrame(rows)
 
 
 def _llmbar_items(trials: Path, folder: Path) -> dict[str, Item]:
