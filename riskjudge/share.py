@@ -84,6 +84,22 @@ class Rate:
         """Upper end of the interval."""
         return None if self.interval is None else self.interval[1]
 
+    def __str__(self) -> str:
+        """With its interval and counts.
+
+        Examples
+        --------
+        >>> print(Rate(1, 4), Rate(0, 0), Rate(1, 4, need=30), sep="; ")
+        25.0 % [0.6, 80.6] (1/4); undefined (0/0); insufficient: need 30, have 4 (1/4)
+        """
+        if self.interval is None or self.value is None:
+            short = f"insufficient: need {self.need}, have {self.of}"
+            return f"{short if self.need > 1 else 'undefined'} ({self.count}/{self.of})"
+        low, high = self.interval
+        return (
+            f"{100 * self.value:.1f} % [{100 * low:.1f}, {100 * high:.1f}] ({self.count}/{self.of})"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """A dictionary for strict JSON; an insufficient share says what it needs and has."""
         low, high = self.interval or (None, None)

@@ -18,11 +18,11 @@ LAYERS = [
     ("proportion",),
     ("share",),
     ("counts",),
+    ("display",),  # a table of texts; certificates and reports show themselves as one
     ("calibration",),
     ("io",),
     ("data",),
     ("gate",),
-    ("display",),
     ("evaluation",),
     ("rates",),  # corrects what a gate decided; draws with `display`
     ("plots",),

@@ -61,7 +61,8 @@ def test_snapshot_then_replay_then_compare(folder):
     asked = ("snapshot", "items.jsonl", "--retriever", "bm25:passages.jsonl", "-o")
     first = run(*asked, "then.jsonl", "--json")
     assert first.exit_code == 0
-    assert json.loads(first.stdout) == {"questions": 3, "answered": 2, "empty": 1, "failed": {}}
+    told = {"questions": 3, "answered": 2, "empty": 1, "failed": {}}
+    assert json.loads(first.stdout) == {"schema_version": 1} | told
     replayed = run("search", QUESTIONS[0], "--retriever", "snapshot:then.jsonl", "--json")
     assert json.loads(replayed.stdout)["results"][0]["url"] == "http://t"
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from riskjudge.calibration.looks import Look
+from riskjudge.display.table import Table, percent
 
 
 class Guarantee(StrEnum):
@@ -150,6 +151,27 @@ class Certificate:
         None (undefined) if nothing is accepted.
         """
         return self.errors / self.accepted if self.accepted else None
+
+    def _repr_html_(self) -> str:
+        """For Jupyter: the promise, and what it stands on."""
+        rows = [("promise", self.statement), ("alpha, delta", f"{self.alpha:g}, {self.delta:g}")]
+        if self.thresholds is not None:
+            rows += [
+                (f"threshold, {mode}", "not used" if t is None else f"≤ {t:.6g}")
+                for mode, t in self.thresholds.items()
+            ]
+            rows += [
+                ("accepted", f"{self.accepted} of {self.n} ({percent(self.coverage)})"),
+                ("errors among them", f"{self.errors} ({percent(self.fdp)})"),
+            ]
+            if self.upper_bound is not None:
+                rows.append(("upper bound", percent(self.upper_bound, 2)))
+        elif self.shortfall is not None:
+            s = self.shortfall
+            rows.append(
+                ("in the way", f"{s.obstacle.replace('_', ' ')}: need {s.need}, have {s.have}")
+            )
+        return Table("Certificate", ("", ""), tuple(rows), self.assumptions)._repr_html_()
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dictionary."""

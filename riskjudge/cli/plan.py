@@ -100,7 +100,7 @@ def plan(
     if width is not None:
         raise InputError("--width is the length of a pass rate's interval: give --rate too")
     from riskjudge.calibration.power import plan_labels
-    from riskjudge.display.plan import plan_table
+    from riskjudge.evaluation.plan import plan_table
 
     planned = plan_labels(
         alpha,

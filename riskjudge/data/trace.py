@@ -369,6 +369,30 @@ def _positions(index: IntArray | BoolArray) -> IntArray:
     return np.arange(len(index))[index] if index.dtype == bool else index.astype(np.int64)
 
 
+def as_trace(
+    items: Trace | pd.DataFrame,
+    modes: Sequence[ModeColumns] | None = None,
+    grading: Grading | None = None,
+) -> Trace:
+    """A trace, or the one that a table holds; see :meth:`Trace.from_frame`.
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    import pandas as pd
+
+    if isinstance(items, Trace):
+        return items
+    if isinstance(items, pd.DataFrame):
+        return Trace.from_frame(items, modes=modes, grading=grading)
+    raise InputError(
+        f"a trace or a table (pandas.DataFrame) is needed, got {type(items).__name__}; verdicts, scores "
+        "and labels are columns of one table"
+    )
+
+
 def stack(traces: Sequence[Trace]) -> Trace:
     """Traces one below the other; what only some of them carry along is left out.
 

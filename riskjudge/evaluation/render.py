@@ -19,21 +19,6 @@ _KIND = {
 }
 
 
-def rate_text(rate: Rate) -> str:
-    """A rate with its counts and exact interval.
-
-    Examples
-    --------
-    >>> rate_text(Rate(1, 4)), rate_text(Rate(0, 0))
-    ('25.0 % [0.6, 80.6] (1/4)', 'undefined (0/0)')
-    """
-    if rate.interval is None:
-        said = f"insufficient: need {rate.need}, have {rate.of}" if rate.need > 1 else UNDEFINED
-        return f"{said} ({rate.count}/{rate.of})"
-    low, high = rate.interval
-    return f"{percent(rate.value)} [{100 * low:.1f}, {100 * high:.1f}] ({rate.count}/{rate.of})"
-
-
 def short_rate(rate: Rate) -> str:
     """A rate with its exact interval.
 
@@ -42,7 +27,7 @@ def short_rate(rate: Rate) -> str:
     >>> short_rate(Rate(1, 4))
     '25.0 % [0.6, 80.6]'
     """
-    return rate_text(rate).rpartition(" (")[0]
+    return str(rate).rpartition(" (")[0]
 
 
 def certificate_table(certificate: Certificate, source: str = "") -> Table:
@@ -178,10 +163,8 @@ def _measured(report: Report) -> str:
     if report.calibrated_on:
         return "no test: some of these items were calibrated on"
     if fdr.interval is None:
-        return (
-            f"{rate_text(fdr)}: no accepted verdict has a label" if not fdr.of else rate_text(fdr)
-        )
-    return f"{rate_text(fdr)} of the accepted verdicts with a label are wrong"
+        return f"{fdr!s}: no accepted verdict has a label" if not fdr.of else str(fdr)
+    return f"{fdr!s} of the accepted verdicts with a label are wrong"
 
 
 _NOTES = ("Intervals are exact (Clopper-Pearson), two-sided, 95 %.",)
@@ -217,9 +200,9 @@ def _lines(s: Segment) -> list[tuple[str, str]]:
     return [
         *lines,
         ("modes asked", str(s.asked)),
-        ("coverage", rate_text(s.coverage)),
-        ("FDR", rate_text(s.fdr)),
-        ("agreement", rate_text(s.agreement)),
+        ("coverage", str(s.coverage)),
+        ("FDR", str(s.fdr)),
+        ("agreement", str(s.agreement)),
     ]
 
 

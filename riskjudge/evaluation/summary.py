@@ -11,6 +11,7 @@ import numpy as np
 from riskjudge._typing import BoolArray, IntArray
 from riskjudge.data.modes import ABSENCES
 from riskjudge.data.verdict import UNDECIDED, AbstainReason, FailureKind
+from riskjudge.display.table import Table
 from riskjudge.errors import InputError
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.proportion import share_of
@@ -112,6 +113,13 @@ class Report:
     notes: tuple[str, ...] = ()
     cost: Mapping[str, Spent] | None = None
 
+    def _repr_html_(self) -> str:
+        """For Jupyter: the whole, and a line for each segment."""
+        header = (self.by or "", "items", "accepted", "abstained", "failed", "coverage", "FDR")
+        rows = [_cells("all", self.whole)]
+        rows += [_cells(name, segment) for name, segment in self.segments.items()]
+        return Table("Report", header, tuple(rows), self.notes)._repr_html_()
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON-ready dictionary."""
         segments = {
@@ -129,6 +137,13 @@ class Report:
             "notes": list(self.notes),
             "cost": None if self.cost is None else {u: asdict(c) for u, c in self.cost.items()},
         } | grouped
+
+
+def _cells(name: str, segment: Segment | Insufficient) -> tuple[str, ...]:
+    if isinstance(segment, Insufficient):
+        return (name, f"insufficient: need {segment.need}, have {segment.have}", *[""] * 5)
+    counted = (segment.items, segment.accepted, segment.abstained, segment.failed)
+    return (name, *map(str, counted), *(str(rate) for rate in (segment.coverage, segment.fdr)))
 
 
 DEFAULT_FLOOR = 30

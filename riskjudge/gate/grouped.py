@@ -14,7 +14,7 @@ from riskjudge._typing import BoolArray, IntArray, ObjectArray
 from riskjudge.calibration import Certificate, Guarantee, Sample
 from riskjudge.calibration.together import certify_together
 from riskjudge.data.grading import Grading
-from riskjudge.data.trace import Trace
+from riskjudge.data.trace import Trace, as_trace
 from riskjudge.errors import InputError
 from riskjudge.gate.document import GROUPED, sealed, write_document
 from riskjudge.gate.labels import LabelPrints
@@ -76,6 +76,8 @@ class GroupedGate:
 
     def fit(self, trace: Trace, pool: Trace | None = None) -> Self:
         """Calibrate all groups together; see :mod:`riskjudge.calibration.together` for the proof."""
+        trace = as_trace(trace)
+        pool = None if pool is None else as_trace(pool)
         values = self._values(trace)
         labelled, counts = np.unique(values[trace.labelled].astype(str), return_counts=True)
         have = {str(v): int(n) for v, n in zip(labelled, counts, strict=True) if v != REST}
@@ -152,6 +154,7 @@ class GroupedGate:
         on_mismatch : {"refuse", "uncertify"}
             See :meth:`.Router.decide`.
         """
+        trace = as_trace(trace, self.columns_)
         decided, places = [], []
         for rows, gate in self.parts_of(trace):
             if gate is None:  # nothing is promised about these: none is accepted

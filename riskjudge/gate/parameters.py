@@ -50,3 +50,9 @@ class Parameters:
     def __sklearn_clone__(self) -> Self:
         # By default a gate given as `path` would be cloned too, and lose what it is given for.
         return self.fresh()
+
+    def __sklearn_tags__(self) -> Any:
+        # Asked for by scikit-learn alone, from version 1.6 on.
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from riskjudge.calibration import (
 from riskjudge.data.grading import Grading
 from riskjudge.data.modes import ModeColumns
 from riskjudge.data.source import ScoreSource
-from riskjudge.data.trace import Trace
+from riskjudge.data.trace import Trace, as_trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.gate import outcomes
 from riskjudge.gate.binding import assumed_of, mismatches, refuse_mismatch, refuse_other_grading
@@ -36,6 +36,9 @@ from riskjudge.gate.path import GatePath, PathSource, Vectors, refuse_seen_label
 from riskjudge.gate.rows import ONE_OF_EACH_GROUP, rows_to_fit_on
 from riskjudge.gate.rule import Rule
 from riskjudge.gate.sql import sql_case
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ON_MISMATCH = ("refuse", "uncertify")
 
@@ -111,7 +114,9 @@ class Router(Parameters):
     -----
     Follows scikit-learn's manners as far as they make sense: settings are parameters,
     ``get_params``, ``set_params`` and ``sklearn.base.clone`` work, what is fitted ends in an
-    underscore. It takes a :class:`.Trace` and not a matrix, so it is no scikit-learn classifier.
+    underscore, ``fit`` takes a table and ``score`` says how much is accepted, so that
+    ``GridSearchCV(Router(), {"by_verdict": [False, True]}, refit=False).fit(table)`` works. It is no
+    scikit-learn classifier: verdicts, scores and labels are columns of one table.
 
     Examples
     --------
@@ -171,14 +176,15 @@ class Router(Parameters):
         self.min_tpr = min_tpr
         self.min_tnr = min_tnr
 
-    def fit(self, trace: Trace, pool: Trace | None = None) -> Self:
+    def fit(self, trace: Trace | pd.DataFrame, pool: Trace | pd.DataFrame | None = None) -> Self:
         """Calibrate on the labelled items of a trace.
 
         Parameters
         ----------
-        trace : Trace
-            Labelled items. Unlabelled ones among them serve as the pool.
-        pool : Trace, optional
+        trace : Trace or DataFrame
+            Labelled items. Unlabelled ones among them serve as the pool. A table is read as
+            :meth:`.Trace.from_frame` reads it, its labels in the column ``label``.
+        pool : Trace or DataFrame, optional
             Further unlabelled items. They must be independent of the labelled ones: drawn from the
             same population, and not chosen by a look at the labels. The items still to be judged
             will do.
@@ -193,7 +199,8 @@ class Router(Parameters):
             If there is no labelled item, only one label occurs, items depend on one another (see
             `groups`), or the pool holds labelled items or scores of another source.
         """
-        prepared = self.prepare(trace, pool)
+        trace = as_trace(trace)
+        prepared = self.prepare(trace, None if pool is None else as_trace(pool))
         labelled = prepared.labelled
         self.refuse_one_label(labelled)
         fingerprint, used = labelled.fingerprint(), LabelPrints.of(labelled)
@@ -310,7 +317,7 @@ class Router(Parameters):
         by_kind = (getattr(self, name) for name in BY_KIND)
         return Target(alpha, self.delta, self.max_retrieval, *by_kind)
 
-    def decide(self, trace: Trace, *, on_mismatch: str = "refuse") -> Outcomes:
+    def decide(self, trace: Trace | pd.DataFrame, *, on_mismatch: str = "refuse") -> Outcomes:
         """Accept, abstain or fail, item by item. Labels are carried along and not used.
 
         An unfitted gate lets the first mode's verdicts through, uncertified (``unfitted="pass"``),
@@ -320,8 +327,8 @@ class Router(Parameters):
 
         Parameters
         ----------
-        trace : Trace
-            Its modes are found by name.
+        trace : Trace or DataFrame
+            Its modes are found by name; those of a table in the columns that the gate was fitted on.
         on_mismatch : {"refuse", "uncertify"}
             What to do where the scores were not made as those that the gate was fitted on: an error
             that names the differences, or outcomes of which none is certified.
@@ -335,10 +342,11 @@ class Router(Parameters):
         if on_mismatch not in ON_MISMATCH:
             raise InputError(f"on_mismatch must be 'refuse' or 'uncertify', got {on_mismatch!r}")
         if not self.fitted:
+            trace = as_trace(trace)
             self._check_unfitted()
             decide = outcomes.decline_all if self.unfitted == "abstain" else outcomes.pass_through
             return decide(trace.select(self._modes(trace)))
-        trace = trace.select(self.modes_)
+        trace = as_trace(trace, self.columns_, self.grading_).select(self.modes_)
         refuse_other_grading(self.grading_, trace.grading, "the gate", "these items")
         certified = not self.mismatches(trace)
         if not certified and on_mismatch == "refuse":
@@ -347,6 +355,20 @@ class Router(Parameters):
             trace = outcomes.mark_calibrated(trace, self.labels_)
         rule = self.rule_
         return outcomes.decide_all(trace, rule.accepted_by(trace), rule.used, certified=certified)
+
+    def score(self, trace: Trace | pd.DataFrame, y: object = None) -> float:
+        """Share of the items that is accepted: what is left to compare, where the risk is held.
+
+        A gate that certified nothing scores 0. Whoever picks settings by it has looked at these
+        items: calibrate the picked ones on others (``GridSearchCV(..., refit=False)``).
+
+        Parameters
+        ----------
+        trace : Trace or DataFrame
+        y : object
+            Not used.
+        """
+        return float(np.mean(self.decide(trace).accepted))
 
     def mismatches(self, trace: Trace) -> tuple[str, ...]:
         """Where a trace's scores were made in another way than the gate's, in words.

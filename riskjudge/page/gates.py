@@ -11,10 +11,11 @@ from riskjudge._typing import FloatArray
 from riskjudge.calibration import Certificate, Guarantee
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
-from riskjudge.gate.explain import explain
+from riskjudge.gate.explain import Explanation
 from riskjudge.gate.grouped import GroupedGate
 from riskjudge.gate.outcomes import Outcomes
 from riskjudge.gate.router import Router
+from riskjudge.signals.explain import explain
 from riskjudge.signals.gate import FusedGate
 
 Gate = Router | GroupedGate | FusedGate
@@ -86,12 +87,11 @@ def promises_of(gate: Gate) -> tuple[Promise, ...]:
     """
     if not gate.fitted:
         raise InputError("a page is about a fitted gate; calibrate it first")
-    return tuple(_promise(where, router) for where, router in routers_of(gate).items())
+    parts = zip(routers_of(gate).items(), explain(gate), strict=True)
+    return tuple(_promise(where, router.certificate_, told) for (where, router), told in parts)
 
 
-def _promise(where: str, router: Router) -> Promise:
-    c = router.certificate_
-    (told,) = explain(router)
+def _promise(where: str, c: Certificate, told: Explanation) -> Promise:
     return Promise(
         where,
         c.statement,

@@ -15,7 +15,7 @@ from riskjudge._version import __version__
 from riskjudge.calibration import Certificate, Fused, Sample
 from riskjudge.data.modes import ModeColumns
 from riskjudge.data.source import ScoreSource
-from riskjudge.data.trace import Trace
+from riskjudge.data.trace import Trace, as_trace
 from riskjudge.errors import InputError, NotFittedError
 from riskjudge.evaluation.summary import Spent
 from riskjudge.gate import Router
@@ -191,6 +191,8 @@ class FusedGate:
         InputError
             If an item both teaches and is tested, and as :meth:`Router.fit`.
         """
+        trace = as_trace(trace)
+        pool = None if pool is None else as_trace(pool)
         signals = self.signals_for(trace)
         if train is None:
             teaching, rest = split_teaching(trace, len(signals), self.train_share, self.seed)
@@ -280,6 +282,7 @@ class FusedGate:
             See :meth:`riskjudge.Router.decide`.
         """
         self._check_fitted()
+        trace = as_trace(trace, self.columns_)
         sources = trace.select(self.modes_).sources
         compared = self.modes_, self.sources_, sources, "the gate", "these items"
         if on_mismatch == "refuse":
