@@ -127,11 +127,17 @@ def test_the_worst_perturbation_needs_more_noise_than_the_mean():
 
 
 @pytest.mark.parametrize(
-    "shifts", [[], np.zeros((3, 0)), [0.1, np.nan], [0.1, np.inf], np.zeros((2, 2, 2))]
+    "shifts", [[], np.zeros((3, 0)), [0.1, np.nan], [0.1, np.inf], [1e308], np.zeros((2, 2, 2))]
 )
 def test_shifts_that_are_none_are_refused(shifts):
     with pytest.raises(InputError, match="shift"):
         mask(shifts, 0.1)
+
+
+def test_shifts_of_all_sizes_together():
+    found = mask(np.concatenate([np.full(100, 1e-300), np.full(3, 1e100)]), 0.1)
+    assert 0 < found.sigma < 1e-290
+    assert mask(np.full(50, 1e-310), 0.1).sigma > 0
 
 
 @pytest.mark.parametrize("tau", [0, 1, -0.1, math.nan, 2])

@@ -33,6 +33,7 @@ from riskjudge.binomial import check_level
 from riskjudge.errors import InputError
 
 FAMILIES = ("mean", "worst")
+_LARGEST = 1e100  # of a shift: its square is finite
 _PRECISION = 1e-6  # relative, of the smallest sigma
 
 
@@ -53,7 +54,8 @@ def effect(shifts: ArrayLike, sigma: float) -> FloatArray:
     size = np.abs(np.asarray(shifts, dtype=np.float64))
     if sigma == 0.0:
         return (size > 0.0).astype(np.float64)
-    return np.asarray(special.erf(size / (sigma * math.sqrt(8.0))))
+    with np.errstate(over="ignore"):  # endlessly many deviations away is simply far
+        return np.asarray(special.erf(size / (sigma * math.sqrt(8.0))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +245,12 @@ def sizes_of(shifts: ArrayLike) -> FloatArray:
         sizes = sizes[:, None]
     if sizes.ndim != 2 or sizes.size == 0:
         raise InputError("shifts are numbers of n items and P perturbations, one of each at least")
-    if not np.isfinite(sizes).all():
-        row = int((~np.isfinite(sizes)).any(axis=1).argmax())
+    known = sizes <= _LARGEST  # NaN is not, either
+    if not known.all():
+        row = int((~known).any(axis=1).argmax())
         raise InputError(
-            f"shifts, row {row + 1}: a shift is a finite number, got {sizes[row].tolist()}"
+            f"shifts, row {row + 1}: a shift is a finite number (up to {_LARGEST:g}), got "
+            f"{sizes[row].tolist()}"
         )
     return np.sort(sizes, axis=1)
 
