@@ -329,3 +329,12 @@ def test_a_certificate_with_a_tolerance_is_that_of_the_same_errors(procedure):
     assert (one.thresholds, one.errors, one.accepted, one.upper_bound) == (
         other.thresholds, other.errors, other.accepted, other.upper_bound
     )  # fmt: skip
+
+
+def test_gates_read_a_table_of_numbers_as_they_were_fitted():
+    from riskjudge.gate.grouped import GroupedGate
+
+    frame = table().assign(topic=["x", "y", "z"] * 300)
+    trace = Trace.from_frame(frame, grading=Grading(1, 5, tolerance=0.5))
+    for gate in (Router(0.3).fit(trace), GroupedGate(Router(0.3), "topic").fit(trace)):
+        np.testing.assert_array_equal(gate.decide(frame).wrong, gate.decide(trace).wrong)

@@ -154,7 +154,7 @@ class GroupedGate:
         on_mismatch : {"refuse", "uncertify"}
             See :meth:`.Router.decide`.
         """
-        trace = as_trace(trace, self.columns_)
+        trace = as_trace(trace, self.columns_, self.grading_)
         decided, places = [], []
         for rows, gate in self.parts_of(trace):
             if gate is None:  # nothing is promised about these: none is accepted
