@@ -58,6 +58,11 @@ def next_steps(
     if certificate.certified or certificate.look is not None:
         return ()
     found = []
+    if certificate.under and isinstance(gate, Router):
+        found += _certified(
+            "The items as they came, without --robust", _fit(gate.fresh(), trace, pool)
+        )
+        return (*found, *(_without_a_step(found) if found else ()))
     if isinstance(gate, FusedGate):
         router, prepared = gate.router_, None
     else:

@@ -3,7 +3,13 @@
 from dataclasses import fields
 from typing import Any
 
-from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle, Shortfall
+from riskjudge.calibration.certificate import (
+    Certificate,
+    Guarantee,
+    Obstacle,
+    Shortfall,
+    UnderStress,
+)
 from riskjudge.calibration.plan import Target
 from riskjudge.calibration.power import LabelPlan, plan_labels
 from riskjudge.calibration.procedure import PlannedProcedure, Prepared, Procedure
@@ -91,6 +97,7 @@ __all__ = [
     "Shortfall",
     "SplitFixedSequence",
     "Target",
+    "UnderStress",
     "default_procedure",
     "plan_labels",
     "procedure_named",

@@ -27,6 +27,7 @@ class Obstacle(StrEnum):
     ERROR_RATE = "error_rate"
     RETRIEVAL_BUDGET = "retrieval_budget"
     OTHER_LEVELS = "other_levels"
+    STRESS = "stress"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,27 @@ class Shortfall:
     best_accepted: int
     best_errors: int
     labels_needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnderStress:
+    """What the chosen rule (or the one at which testing stopped) does under one perturbation.
+
+    Attributes
+    ----------
+    n : int
+        Tested items to which the perturbation applies.
+    accepted, errors : int
+        Accepted ones of them, and wrong verdicts among these.
+    upper_bound : float or None
+        Exact upper confidence bound of the error rate at the certificate's level; None if nothing is
+        accepted.
+    """
+
+    n: int
+    accepted: int
+    errors: int
+    upper_bound: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +127,12 @@ class Certificate:
         Levels of the accepted verdicts 1 and 0 by themselves.
     min_tpr, min_tnr : float or None
         Smallest share of right verdicts among the accepted items of label 1 and of label 0.
+    under : mapping of str to UnderStress
+        The perturbations under which the promise holds as well (those it was tested under, where
+        nothing was certified).
+    coverage_unstressed : float or None
+        With perturbations: what the same calibration accepts of the items as they came without asking
+        for more; the price is the difference from `coverage`.
     """
 
     procedure: str
@@ -133,6 +161,8 @@ class Certificate:
     alpha_fail: float | None = None
     min_tpr: float | None = None
     min_tnr: float | None = None
+    under: Mapping[str, UnderStress] = field(default_factory=dict)
+    coverage_unstressed: float | None = None
 
     @property
     def certified(self) -> bool:
@@ -195,5 +225,6 @@ class Certificate:
                 else None,
                 "path": tuple(tuple(vector) for vector in data.get("path", ())),
                 "look": Look(**data["look"]) if data.get("look") else None,
+                "under": {k: UnderStress(**v) for k, v in data.get("under", {}).items()},
             }
         )

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from riskjudge import binomial, counts
-from riskjudge.calibration.certificate import Certificate, Guarantee, Obstacle, Shortfall
+from riskjudge.calibration.certificate import (
+    Certificate,
+    Guarantee,
+    Obstacle,
+    Shortfall,
+    UnderStress,
+)
 from riskjudge.calibration.plan import Target
 from riskjudge.calibration.power import accepted_needed
 from riskjudge.calibration.sample import Sample
@@ -32,6 +38,8 @@ def make_certificate(
     statement = chosen.statement
     if statement is None:
         statement = _statement(guarantee, target, certified, chosen.proved_delta)
+        if certified and sample.variants:
+            statement += f" The same holds under each of: {', '.join(sample.variants)}."
     thresholds = None
     if chosen.thresholds is not None:
         thresholds = dict(zip(sample.modes, encode(chosen.thresholds), strict=True))
@@ -53,9 +61,17 @@ def make_certificate(
         upper_bound=float(binomial.upper_bound(chosen.errors, chosen.accepted, chosen.level))
         if bounded
         else None,
-        assumptions=(SAME_POPULATION, SETTLED_BEFORE, ONCE, ABOUT_POPULATION, *chosen.assumptions),
+        assumptions=(
+            SAME_POPULATION,
+            SETTLED_BEFORE,
+            ONCE,
+            ABOUT_POPULATION,
+            *((OTHER_ITEMS_ALIKE,) if sample.variants else ()),
+            *chosen.assumptions,
+        ),
         options=options,
         shortfall=None if certified else chosen.shortfall or _shortfall(chosen, target),
+        under=_under(chosen),
         path=_kept_path(chosen),
         seed=seed,
         alpha_pass=target.alpha_pass,
@@ -79,6 +95,21 @@ ABOUT_POPULATION = (
     "the promise is about the population; in a finite batch the share of wrong verdicts varies around "
     "that of the population"
 )
+
+
+OTHER_ITEMS_ALIKE = (
+    "under a perturbation, the promise is about items that are perturbed in the same way as these "
+    "were"
+)
+
+
+def _under(chosen: Selection) -> dict[str, UnderStress]:
+    """The rule's counts and bounds under each perturbation."""
+    found = {}
+    for name, (n, accepted, errors) in chosen.under.items():
+        bound = float(binomial.upper_bound(errors, accepted, chosen.level)) if accepted else None
+        found[name] = UnderStress(n, accepted, errors, bound)
+    return found
 
 
 def encode(thresholds: Iterable[float]) -> list[float | None]:
@@ -150,8 +181,14 @@ def _shortfall(chosen: Selection, target: Target) -> Shortfall:
     elif errors >= target.alpha * accepted:
         obstacle = Obstacle.ERROR_RATE
     elif binomial.certifies(errors, accepted, target.alpha, level):
+        broken = [
+            name
+            for name, (_, m, w) in chosen.under.items()
+            if not binomial.certifies(w, m, target.alpha, level)
+        ]
         budget = target.max_retrieval is not None and not target.more_than_risk
         obstacle = Obstacle.RETRIEVAL_BUDGET if budget else Obstacle.OTHER_LEVELS
+        obstacle = Obstacle.STRESS if broken else obstacle
     else:
         obstacle = Obstacle.TOO_FEW
         enough = accepted_needed(errors / accepted, target.alpha, level)

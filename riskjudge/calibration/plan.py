@@ -78,6 +78,17 @@ class Target:
         a label are accepted, the wrong verdicts among them are binomial at one minus the rate. Items
         are drawn whatever their label, so that nobody has to know how common a label is. A rule that
         accepts no item of the label has shown nothing about it (p-value 1).
+
+    Notes
+    -----
+    Where the sample holds variants (the same items under named perturbations), everything that is asked
+    about errors is asked under each of them as well: the null of a rule is "its promise does not hold for
+    the items as they came, or not under one of the perturbations", and its p-value the largest of all.
+    Under each perturbation the items are independent draws from *its* population, so that part's p-value
+    is valid by itself; that the same items occur in all parts does no harm, for whichever part of the null
+    is true, the maximum is no smaller than its p-value (an intersection-union test, Berger, Technometrics
+    24, 1982). No share of delta is split, however many perturbations there are. The budget of retrieval
+    is about the items as they came.
     """
 
     alpha: float
@@ -190,12 +201,11 @@ class Tested:
 
 
 def rule_p_values(family_counts: PathCounts, sample: Sample, target: Target) -> FloatArray:
-    """P-value of each rule's null, the retrieval budget included."""
-    p = np.asarray(binomial.p_value(family_counts.errors, family_counts.accepted, target.alpha))
-    for verdict, level in target.by_verdict:
-        p = np.maximum(p, _verdict_p_values(family_counts, sample, verdict, level))
-    for label, rate in target.by_label:
-        p = np.maximum(p, _label_p_values(family_counts, sample, label, 1.0 - rate))
+    """P-value of each rule's null, the retrieval budget and the variants included."""
+    p = _error_p_values(family_counts, sample, target)
+    for variant in sample.variants.values():
+        there = counts.path_counts(variant.scores, variant.errors, family_counts.thresholds)
+        p = np.maximum(p, _error_p_values(there, variant, target))
     if target.max_retrieval is None:
         return p
     calls = retrieval_calls(family_counts, sample)
@@ -203,6 +213,16 @@ def rule_p_values(family_counts: PathCounts, sample: Sample, target: Target) -> 
     # A rule without a threshold in any later mode sends nothing on, with certainty.
     over = np.where(asks_later_modes(family_counts, sample), over, 0.0)
     return np.maximum(p, over)
+
+
+def _error_p_values(family_counts: PathCounts, sample: Sample, target: Target) -> FloatArray:
+    """P-values of "wrong too often": among all accepted, those of a verdict, or those of a label."""
+    p = np.asarray(binomial.p_value(family_counts.errors, family_counts.accepted, target.alpha))
+    for verdict, level in target.by_verdict:
+        p = np.maximum(p, _verdict_p_values(family_counts, sample, verdict, level))
+    for label, rate in target.by_label:
+        p = np.maximum(p, _label_p_values(family_counts, sample, label, 1.0 - rate))
+    return p
 
 
 def _verdict_p_values(path: PathCounts, sample: Sample, verdict: int, level: float) -> FloatArray:

@@ -41,6 +41,8 @@ class Procedure(ABC):
 
     name: ClassVar[str]
     guarantee: ClassVar[Guarantee]
+    tests_variants: ClassVar[bool] = False
+    """Whether rules are tested under perturbations, too, where the sample holds any."""
 
     objective: str = Objective.COVERAGE_THEN_COST
     min_coverage: float = 0.0
@@ -75,6 +77,11 @@ class Procedure(ABC):
             Seeds whatever the procedure draws (only splits are random).
         """
         check_count(seed, "seed", least=0)
+        if sample.variants and not self.tests_variants:
+            raise InputError(
+                f"{self.name} tests no rule under perturbations; use one of the planned procedures, such "
+                "as hybrid"
+            )
         return Prepared(self, sample, self.selector(sample, seed), seed)
 
     def certify(
@@ -119,6 +126,7 @@ class PlannedProcedure(Procedure):
     """A procedure that writes down its tests before it looks at the labels it tests on."""
 
     guarantee: ClassVar[Guarantee] = Guarantee.HIGH_PROBABILITY
+    tests_variants: ClassVar[bool] = True
 
     @abstractmethod
     def planner(self, sample: Sample, seed: int) -> Planner:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -41,6 +42,9 @@ class Sample:
         may be tested on them, too. None: none of them.
     reach : int
         Largest distance of a verdict from its label that is no error; see :class:`.Grading`.
+    variants : mapping of str to Sample
+        The same items, row by row, as they look under named perturbations; a row to which one does not
+        apply has no score. A rule must keep its promise under each of them, too; see :class:`.Target`.
     """
 
     scores: FloatArray
@@ -53,6 +57,7 @@ class Sample:
     taught: Sample | None = None
     reach: int = 0
     also_tested: BoolArray | None = None
+    variants: Mapping[str, Sample] = field(default_factory=dict)
     errors: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,6 +69,9 @@ class Sample:
             )
         if len(self.modes) != n_modes:
             raise InputError(f"{n_modes} modes need {n_modes} names, got {self.modes}")
+        for name, variant in self.variants.items():
+            if variant.scores.shape != self.scores.shape:
+                raise InputError(f"the items under {name!r} are not the same, row by row")
         errors = contradicts(self.verdicts, self.labels[:, None], self.reach)
         object.__setattr__(self, "errors", errors)
 
@@ -72,8 +80,19 @@ class Sample:
         return len(self.labels)
 
     @property
+    def n_scored(self) -> int:
+        """Items with a score in any mode."""
+        return int(np.count_nonzero(~np.isnan(self.scores).all(axis=1)))
+
+    @property
     def n_modes(self) -> int:
         return len(self.modes)
+
+    @property
+    def every_score(self) -> FloatArray:
+        """Distinct scores, those of the variants included: counts change at no other thresholds."""
+        scores = np.concatenate([self.scores, *(v.scores for v in self.variants.values())])
+        return np.unique(scores[~np.isnan(scores)])
 
     @cached_property
     def plane(self) -> Plane:
@@ -93,6 +112,7 @@ class Sample:
             self.taught,
             self.reach,
             self.also_tested,
+            {name: variant.rows(index) for name, variant in self.variants.items()},
         )
 
     def by_verdict(self) -> Sample:
@@ -126,6 +146,7 @@ class Sample:
             columns_per_mode=2,
             taught=None if self.taught is None else self.taught.by_verdict(),
             also_tested=self.also_tested,
+            variants={name: variant.by_verdict() for name, variant in self.variants.items()},
         )
 
     def reserve(self, share: float, seed: int) -> tuple[Sample, Sample]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import numpy as np
@@ -56,6 +57,8 @@ class Selection:
         for this one calibration then.
     shortfall : Shortfall or None
         Where the procedure works out by itself why nothing was certified.
+    under : mapping of str to tuple of int
+        Under each perturbation: tested items to which it applies, accepted ones of them, errors.
     """
 
     thresholds: FloatArray | None
@@ -72,6 +75,7 @@ class Selection:
     proved_delta: float | None = None
     statement: str | None = None
     shortfall: Shortfall | None = None
+    under: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
 
 
 def choose(
@@ -124,6 +128,11 @@ def objective_keys(
 def _selection(
     plan: Plan, family: Tested, i: int, level: float, *, certified: bool = True
 ) -> Selection:
+    rule = family.counts.thresholds[i : i + 1]
+    under = {
+        name: (variant.n_scored, counts.path_counts(variant.scores, variant.errors, rule))
+        for name, variant in family.sample.variants.items()
+    }
     return Selection(
         thresholds=family.counts.thresholds[i] if certified else None,
         accepted=int(family.counts.accepted[i]),
@@ -136,6 +145,7 @@ def _selection(
         n_reserved=plan.n_reserved if family.n_reserved is None else family.n_reserved,
         assumptions=plan.assumptions,
         path=family.chain_of(i),
+        under={name: (n, int(c.accepted[0]), int(c.errors[0])) for name, (n, c) in under.items()},
     )
 
 

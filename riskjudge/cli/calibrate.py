@@ -81,6 +81,14 @@ def calibrate(
     ] = None,
     by_verdict: options.ByVerdict = False,
     max_retrieval: options.MaxRetrieval = None,
+    robust: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES|all",
+            help="Perturbations, or families of them, under which the promise is to hold as well; their "
+            "items are rows of the trace, as riskjudge stress writes them.",
+        ),
+    ] = None,
     only: options.Only = None,
     modes: options.Modes = None,
     item_id: options.ItemId = "item_id",
@@ -209,6 +217,16 @@ def calibrate(
         table, aside = set_aside(table, frame, hold_out, seed, rest or rest_of(output, trace))
     elif rest is not None:
         raise InputError("--rest belongs to --hold-out")
+    stressed: dict[str, Trace] | None = None
+    if robust is not None:
+        from riskjudge.data.perturbed import chosen_perturbations, split_by_perturbation
+
+        if hold_out is not None and table.group is None:
+            raise InputError(
+                "--hold-out with --robust needs --group: an item and its perturbed forms"
+            )
+        table, perturbed = split_by_perturbation(table)
+        stressed = chosen_perturbations(perturbed, robust)
     if unfitted is not None:
         _write_unfitted(table, unfitted, only, output, as_json)
         return
@@ -253,6 +271,7 @@ def calibrate(
                 "--only": only,
                 "--by": by,
                 "--max-retrieval (a fused gate takes --max-cost)": max_retrieval,
+                "--robust": robust,
                 "--looks, --batch or --sizes": looks or batch or sizes,
                 "--alpha-pass": alpha_pass,
                 "--alpha-fail": alpha_fail,
@@ -293,6 +312,10 @@ def calibrate(
     )
     gate.set_params(alpha_pass=alpha_pass, alpha_fail=alpha_fail, min_tpr=min_tpr, min_tnr=min_tnr)
     if by is not None:
+        if stressed is not None:
+            raise InputError(
+                f"--by and --robust do not go together; --where {by}=VALUE --robust … does, for each group"
+            )
         if looks is not None or sizes is not None or state is not None:
             raise InputError(
                 "--by and a schedule of looks do not go together; a schedule for each group does: "
@@ -313,6 +336,7 @@ def calibrate(
         spending=spending,
         state=state,
         output=output,
+        stressed=stressed,
     )
     finish(gate, table, more)
 

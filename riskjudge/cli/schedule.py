@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,13 +101,16 @@ def fit_on_schedule(
     spending: str | None,
     state: Path | None,
     output: Path | None,
+    stressed: Mapping[str, Trace] | None = None,
 ) -> Router | SelectiveGate:
     """Fit once, or at the look that is due where a schedule is asked for."""
     from riskjudge.gate.looks import Looks, fit_look
 
     if looks is None and sizes is None and state is None:
         schedule_from(looks, batch, sizes, spending, 0)  # refuses what belongs to a schedule
-        return gate.fit(table, pool)
+        return gate.fit(table, pool, stressed)
+    if stressed:
+        raise InputError("--robust and a schedule of looks do not go together")
     if state is None and output is None:
         raise InputError("a schedule needs a file that remembers it: --state, or --output")
     where = state or Path(f"{output}.looks.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from riskjudge.calibration import Certificate, Guarantee, Obstacle, Shortfall
+from riskjudge.calibration import Certificate, Guarantee, Obstacle, Shortfall, UnderStress
 from riskjudge.calibration.looks import Look
 from riskjudge.data.reasons import IN_WORDS
 from riskjudge.display.table import UNDEFINED, Table, percent
@@ -67,6 +67,9 @@ def certificate_table(certificate: Certificate, source: str = "") -> Table:
         ]
         if s.obstacle is Obstacle.TOO_FEW:
             rows.append(("labels needed", _labels(s.labels_needed, c.look)))
+    rows += [(f"under {name}", _under(there)) for name, there in c.under.items()]
+    if c.certified and c.coverage_unstressed is not None:
+        rows.append(("without perturbations", f"coverage {percent(c.coverage_unstressed)}"))
     if c.look is not None:
         after = c.look.next_labels
         rows.append(
@@ -79,7 +82,16 @@ def certificate_table(certificate: Certificate, source: str = "") -> Table:
     return Table(title, ("", ""), tuple(rows))
 
 
+def _under(there: UnderStress) -> str:
+    if not there.accepted:
+        return f"accepts none of {there.n}"
+    share = percent(there.errors / there.accepted)
+    bound = percent(there.upper_bound, 2)
+    return f"{there.errors} errors of {there.accepted} accepted of {there.n} ({share}), upper bound {bound}"
+
+
 _OBSTACLES = {
+    Obstacle.STRESS: "it is not shown to hold under every perturbation",
     Obstacle.NOTHING_ACCEPTED: "no rule in the plan accepted an item",
     Obstacle.TOO_FEW: "its error rate is below alpha, but the items are too few to show it",
     Obstacle.ERROR_RATE: "its error rate is not below alpha; more labels would not change that",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from riskjudge._typing import FloatArray
+from riskjudge.binomial import min_accepted
 from riskjudge.calibration import (
     Certificate,
     FixedSequence,
@@ -36,6 +37,7 @@ from riskjudge.gate.path import GatePath, PathSource, Vectors, refuse_seen_label
 from riskjudge.gate.rows import ONE_OF_EACH_GROUP, rows_to_fit_on
 from riskjudge.gate.rule import Rule
 from riskjudge.gate.sql import sql_case
+from riskjudge.gate.stressed import variants_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,7 +178,12 @@ class Router(Parameters):
         self.min_tpr = min_tpr
         self.min_tnr = min_tnr
 
-    def fit(self, trace: Trace | pd.DataFrame, pool: Trace | pd.DataFrame | None = None) -> Self:
+    def fit(
+        self,
+        trace: Trace | pd.DataFrame,
+        pool: Trace | pd.DataFrame | None = None,
+        stressed: Mapping[str, Trace] | None = None,
+    ) -> Self:
         """Calibrate on the labelled items of a trace.
 
         Parameters
@@ -188,6 +195,9 @@ class Router(Parameters):
             Further unlabelled items. They must be independent of the labelled ones: drawn from the
             same population, and not chosen by a look at the labels. The items still to be judged
             will do.
+        stressed : mapping of str to Trace, optional
+            The labelled items once more, under named perturbations; the promise is then certified under
+            each of them as well (see :class:`.Target`, and :mod:`riskjudge.gate.stressed` for the rows).
 
         Returns
         -------
@@ -201,12 +211,18 @@ class Router(Parameters):
         """
         trace = as_trace(trace)
         prepared = self.prepare(trace, None if pool is None else as_trace(pool))
+        if stressed:
+            prepared = self._under_stress(prepared, stressed)
         labelled = prepared.labelled
         self.refuse_one_label(labelled)
         fingerprint, used = labelled.fingerprint(), LabelPrints.of(labelled)
         path = None if self.path is None else resolved_path(self.path)
         path_labels = None if path is None else refuse_seen_labels(path, used, fingerprint)
-        self.adopt(trace, prepared, self.certify(prepared.sample, self.alpha, path))
+        certificate = self.certify(prepared.sample, self.alpha, path)
+        if stressed:
+            without = self.certify(replace(prepared.sample, variants={}), self.alpha, path)
+            certificate = replace(certificate, coverage_unstressed=without.coverage)
+        self.adopt(trace, prepared, certificate)
         self.path_labels_ = path_labels
         return self
 
@@ -254,6 +270,13 @@ class Router(Parameters):
         labelled, unlabelled, notes = rows_to_fit_on(trace, pool, self.groups, self.seed)
         n_pool = 0 if unlabelled is None else len(unlabelled)
         return Prepared(self.sample_of(labelled, unlabelled), labelled, n_pool, notes)
+
+    def _under_stress(self, prepared: Prepared, stressed: Mapping[str, Trace]) -> Prepared:
+        """The same items, with what they look like under perturbations."""
+        found = variants_of(prepared.labelled, stressed, min_accepted(self.alpha, self.delta))
+        if self.splits_verdicts:
+            found = {name: variant.by_verdict() for name, variant in found.items()}
+        return replace(prepared, sample=replace(prepared.sample, variants=found))
 
     def sample_of(self, labelled: Trace, pool: Trace | None = None) -> Sample:
         """Labelled items as a procedure sees them: the gate's modes, split by verdict if asked for."""

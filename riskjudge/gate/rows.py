@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from riskjudge.data.perturbed import refuse_perturbed
 from riskjudge.data.trace import Trace, stack
 from riskjudge.errors import InputError
 from riskjudge.gate.suspicions import suspicions
@@ -35,6 +36,7 @@ def rows_to_fit_on(
         If no item has a label, labelled items depend on one another, or the pool holds one.
     """
     notes: list[str] = []
+    refuse_perturbed(trace)
     trace = trace.in_order()
     labelled = trace.rows(trace.labelled)
     unlabelled = trace.rows(~trace.labelled)

@@ -151,6 +151,11 @@ def other_levels(gate: Gate, calibration: Trace, alphas: tuple[float, ...]) -> l
             "this certificate is one look of a schedule, and other levels were not part of it; leave "
             "--calibration out"
         )
+    if any(part.certificate_.under for part in routers_of(gate).values()):
+        raise InputError(
+            "this certificate holds under perturbations, and other levels would need the perturbed items, "
+            "too; leave --calibration out"
+        )
     items = _own_items(gate, calibration)
     return [gate if alpha == gate.alpha else _at_level(gate, items, alpha) for alpha in alphas]
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from riskjudge.data.perturbed import PERTURBATION, PERTURBED, PLAIN
 from riskjudge.judges.judging import gate_modes, trace_of
 from riskjudge.judges.protocol import Judge
 from riskjudge.judges.source import refuse_other_sources, source_of
 from riskjudge.ledger.rows import Row
-from riskjudge.reliability.perturbation import PLAIN
 from riskjudge.reliability.stress import Probe
 from riskjudge.share import Rate
 
@@ -165,7 +165,7 @@ def _marked(probe: Probe) -> Sequence[Any]:
         replace(
             item,
             group=item.group or item.id,
-            extra={"perturbation": PLAIN, "perturbed": item.id, **item.extra},
+            extra={PERTURBATION: PLAIN, PERTURBED: item.id, **item.extra},
         )
         for item in probe.items
     ]

@@ -10,13 +10,11 @@ from typing import Protocol
 
 import numpy as np
 
+from riskjudge.data.perturbed import PERTURBATION, PERTURBED
 from riskjudge.data.verdict import Winner
 from riskjudge.errors import InputError
 from riskjudge.items.item import Item
 from riskjudge.judges.protocol import Judge
-
-PLAIN = "plain"
-"""How the items as they came are called, beside the names of perturbations."""
 
 
 class Expect(StrEnum):
@@ -194,7 +192,7 @@ def perturbed(perturbation: Perturbation, items: Sequence[Item], seed: int = 0) 
         name = f"{item.id}~{perturbation.name}"
         if name in known:
             raise InputError(f"there is an item {name!r}, which a perturbed item would be called")
-        facts = {"perturbation": perturbation.name, "perturbed": item.id}
+        facts = {PERTURBATION: perturbation.name, PERTURBED: item.id}
         facts["expect"] = str(perturbation.expect)
         if changed.responses == item.responses[::-1] != item.responses:
             facts["swapped"] = "yes"

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from riskjudge.data.perturbed import PERTURBATION, PERTURBED, PLAIN
 from riskjudge.data.verdict import (
     BooleanVerdict,
     Failure,
@@ -33,7 +34,7 @@ from riskjudge.data.verdict import (
 )
 from riskjudge.errors import InputError
 from riskjudge.ledger.rows import Row
-from riskjudge.reliability.perturbation import PLAIN, Expect
+from riskjudge.reliability.perturbation import Expect
 from riskjudge.reliability.perturbations import family
 from riskjudge.share import Rate
 
@@ -172,8 +173,8 @@ def reactions(
     arms: dict[tuple[str, str], dict[str, dict[str, Row]]] = {}
     for row in rows:
         facts = _facts(row)
-        name = str(facts.get("perturbation", PLAIN))
-        subject = str(facts.get("perturbed", row.subject))
+        name = str(facts.get(PERTURBATION, PLAIN))
+        subject = str(facts.get(PERTURBED, row.subject))
         arms.setdefault((row.judge, row.mode), {}).setdefault(name, {})[subject] = row
     if not any(set(arm) - {PLAIN} for arm in arms.values()):
         raise InputError("no row is about a perturbed item; was the ledger written by stress?")

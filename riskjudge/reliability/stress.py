@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from riskjudge.data.perturbed import PERTURBATION, PLAIN
 from riskjudge.errors import InputError
 from riskjudge.items.item import Item
 from riskjudge.judges.protocol import Judge
 from riskjudge.judges.run import run_into_ledger, unanswered
 from riskjudge.ledger.writer import LedgerWriter
-from riskjudge.reliability.perturbation import PLAIN, Perturbation, perturbed
+from riskjudge.reliability.perturbation import Perturbation, perturbed
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,9 @@ def plan_stress(
     if not bodies:
         raise InputError("no item has a body; there is nothing to ask about")
     for item in bodies:
-        if "perturbation" in item.extra:
+        if PERTURBATION in item.extra:
             raise InputError(
-                f"item {item.id!r} was perturbed before ({item.extra['perturbation']}); start from the "
+                f"item {item.id!r} was perturbed before ({item.extra[PERTURBATION]}); start from the "
                 "items as they came"
             )
     probes = [Probe(PLAIN, tuple(bodies), tuple(judges))]

@@ -138,7 +138,7 @@ class FixedSequence(PlannedProcedure):
                 f"start and start_accepted order the scores of one mode, got {sample.n_modes} "
                 "modes: give a path, or an unlabelled pool"
             )
-        values = np.unique(sample.scores[~np.isnan(sample.scores)])
+        values = sample.every_score
         if self.start is not None:
             path = np.concatenate(([self.start], values[values > self.start]))
             return _single(sample, path[:, None], assumptions=(FIXED_START,))

@@ -83,6 +83,7 @@ class Fused(PlannedProcedure):
     """
 
     name: ClassVar[str] = "fused"
+    tests_variants: ClassVar[bool] = False  # its families are built of columns, variants left out
     stages: int = 1
     half_taught: int = 40
     split_share: float = 0.2
