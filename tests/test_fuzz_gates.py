@@ -50,6 +50,7 @@ GATES = {
     "a path": Router(alpha=0.2, path=[[0.1, None], [0.4, 0.3]]).fit(TRACE),
     "bound": Router(alpha=0.2).fit(SOURCED),
     "empty": Router(alpha=0.05).fit(make_trace(rates=(0.9, 0.9))),
+    "under stress": Router(alpha=0.2).fit(TRACE, stressed={"padded": TRACE}),
     "unfitted": Router(unfitted="abstain"),
     "grouped": GroupedGate(Router(alpha=0.3), by="topic", min_n=150).fit(BY_TOPIC),
 }

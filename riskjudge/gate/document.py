@@ -305,12 +305,24 @@ class _Checked:
             self.text("an assumption", line)
         self.mapping("`certificate.options`", c.get("options"))
         self.vectors("`certificate.path`", c.get("path"))
+        for name, there in self.mapping("`certificate.under`", c.get("under", {})).items():
+            self.under(f"`certificate.under.{name}`", there)
+        if c.get("coverage_unstressed") is not None:
+            self.number("`certificate.coverage_unstressed`", c["coverage_unstressed"], 0.0, 1.0)
         if c.get("shortfall") is not None:
             self.shortfall(self.mapping("`certificate.shortfall`", c["shortfall"]))
         try:
             Certificate.from_dict(c)
         except (TypeError, KeyError, ValueError) as error:
             raise InputError(f"{self.source} is damaged: `certificate`: {error}") from None
+
+    def under(self, place: str, value: object) -> None:
+        there = self.mapping(place, value)
+        n = self.count(f"{place}.n", there.get("n"))
+        accepted = self.count(f"{place}.accepted", there.get("accepted"), n)
+        self.count(f"{place}.errors", there.get("errors"), accepted)
+        if there.get("upper_bound") is not None:
+            self.number(f"{place}.upper_bound", there["upper_bound"], 0.0, 1.0)
 
     def shortfall(self, s: Mapping[str, Any]) -> None:
         self.one_of("`shortfall.obstacle`", s.get("obstacle"), list(Obstacle))
