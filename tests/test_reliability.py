@@ -4,6 +4,7 @@ import json
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from riskjudge.cli import main
@@ -26,12 +27,14 @@ from riskjudge.reliability import (
     PERTURBATIONS,
     Expect,
     Floor,
+    Probe,
     perturbations_named,
     perturbed,
     plan_stress,
     reactions,
     read_rewrites,
     run_stress,
+    stressed_trace,
 )
 
 CITIES = ["Abuja", "Lima", "Oslo", "Quito", "Rabat", "Sofia", "Tunis", "Vaduz", "Warsaw", "Zagreb"]
@@ -53,7 +56,7 @@ def grade(n=200):
 def compare(n=200):
     items = []
     for item in grade(n):
-        wrong = f"It is called {CITIES[hash(item.id) % 10]} of {item.id}."
+        wrong = f"It is called {CITIES[len(items) % 10]} of {item.id}."
         right = f"It is called {item.references[0]}."
         first = int(item.id[1:]) % 2 == 0
         pair = (right, wrong) if first else (wrong, right)
@@ -421,3 +424,109 @@ def test_the_command_refuses_what_it_cannot_do(files, command):
     assert code == 0
     assert "judgements" in err
     assert (files / "x.jsonl").read_bytes() == b""
+
+
+PANEL = """
+seed = 3
+[judges.first]
+type = "oracle"
+error_rate = 0.1
+[judges.second]
+type = "oracle"
+error_rate = 0.15
+[judges.third]
+type = "oracle"
+error_rate = 0.2
+[judges.panel]
+type = "panel"
+seats = ["first", "second", "third"]
+"""
+
+
+def test_from_stress_to_a_robust_gate_and_a_picture(tmp_path, command, capsys):
+    """A panel whose split votes are its uncertainty: stress, --robust, the same gate under stress."""
+    items = compare(160)
+    lines = [
+        {"id": i.id, "question": i.prompt, "responses": list(i.responses), "label": i.label.value,
+         "references": list(i.references)}
+        for i in items
+    ]  # fmt: skip
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (tmp_path / "items.jsonl").write_text(text)
+    (tmp_path / "judges.toml").write_text(PANEL)
+    trace, gate = tmp_path / "stress.csv", tmp_path / "gate.json"
+    asked = (tmp_path / "items.jsonl", "--config", tmp_path / "judges.toml", "-o", trace,
+             "--perturbations", "repeat,position,format.upper",
+             "--uncertainty", "variation_ratio")  # fmt: skip
+    code, out, err = command(*asked)
+    assert code == 0, err
+    assert all(len(line) <= 80 for line in out.splitlines()), out
+    table = pd.read_csv(trace)
+    assert {"stress_flips1", "expect", "swapped"} <= set(table.columns)
+
+    def calls(*arguments):
+        with pytest.raises(SystemExit) as done:
+            main([str(a) for a in arguments])
+        out, err = capsys.readouterr()
+        return done.value.code, out, err
+
+    code, out, err = calls("calibrate", trace, "--alpha", 0.2, "--robust", "position", "-o", gate)
+    assert code == 0, (out, err)
+    assert "under position.swap" in out
+    code, out, err = command(*asked, "--gate", gate, "--json")
+    assert code == 0, err
+    risks = {r["perturbation"]: r for r in json.loads(out)["gate"]}
+    assert risks["plain"]["coverage"]["of"] == 160
+    assert set(risks) == {"plain", "repeat", "position.swap", "format.upper"}
+    ledger = next(tmp_path.glob("stress*.jsonl"))
+    picture = tmp_path / "stress.png"
+    code, out, err = calls("plot", "stress", ledger, "-o", picture, "--json")
+    assert code == 0, err
+    assert picture.stat().st_size > 10_000
+    assert {r["perturbation"] for r in json.loads(out)["reactions"]} >= {"position.swap"}
+
+
+def test_a_flip_under_perturbation_is_a_column_of_the_item():
+    """Upper case flips odd items, the swap flips those of a judge that likes the first slot."""
+    items = compare(20)
+
+    class Shouting:
+        name, mode = "shouting", "direct"
+
+        def __call__(self, item):
+            number = int(item.id.partition("~")[0][1:])
+            sound = Winner.A if knows(item, item.responses[0]) else Winner.B
+            flip = any(text.isupper() for text in item.responses) and number % 2
+            return Judgement(WinnerVerdict(sound.other if flip else sound), confidence=0.9)
+
+    judge = Shouting()
+    names = perturbations_named(["position.swap", "format.upper", "flip.other_answer"])
+    probes = plan_stress([judge], items, names)
+    rows = [row for probe in probes for row in judge_items(probe.judges, probe.items)]
+    trace = stressed_trace(probes, rows, "confidence")
+    plain = (trace.extra["perturbation"] == "plain").to_numpy()
+    shares = dict(zip(trace.item_id[plain], trace.extra["stress_flips1"][plain], strict=True))
+    # Of two invariances one changed the odd items; the other order and the wrong answer count as kept.
+    assert shares == {f"q{i}": 0.5 * (i % 2) for i in range(20)}
+    assert trace.extra["stress_flips1"][~plain].isna().all()
+    # Asked about nothing but the items themselves, there is nothing to tell.
+    alone = stressed_trace([Probe("plain", probes[0].items, (judge,))], rows, "confidence")
+    assert alone.extra["stress_flips1"].isna().all()
+
+
+def test_the_heat_map_shows_every_judge_and_frames_what_was_found():
+    from riskjudge.reliability.heat_map import StressDisplay
+
+    weak = {name: grader(name, GRADERS[name][0]) for name in ("clean", "case", "obeys", "short")}
+    names = ["format.upper", "length.padding", "injection.answer"]
+    found = found_at(list(weak.values()), grade(60), names)
+    display = StressDisplay.from_reactions(found, source="graders whose weakness is known").plot()
+    assert display.judges == tuple(weak)
+    framed = {(display.judges[c], display.perturbations[r]) for r, c in np.argwhere(display.found)}
+    assert framed == {(n, p) for n in weak for p in GRADERS[n][1]}
+    assert len(display.ax_.patches) == len(framed)
+    assert {t.get_text() for t in display.ax_.texts} >= {"0"}
+    with pytest.raises(InputError, match=r"case was put under format\.upper twice"):
+        StressDisplay.from_reactions([*found, *[r for r in found if r.judge == "case"]])
+    with pytest.raises(InputError, match="nothing to draw"):
+        StressDisplay.from_reactions([])

@@ -63,7 +63,7 @@ def certificate_table(certificate: Certificate, source: str = "") -> Table:
             ("need", f"{s.need} accepted items without an error, at the least"),
             ("have", f"{s.have} accepted by the widest rule planned"),
             ("testing stopped at", _stopped(s)),
-            ("because", _OBSTACLES[s.obstacle]),
+            ("because", _because(c, s)),
         ]
         if s.obstacle is Obstacle.TOO_FEW:
             rows.append(("labels needed", _labels(s.labels_needed, c.look)))
@@ -91,13 +91,21 @@ def _under(there: UnderStress) -> str:
 
 
 _OBSTACLES = {
-    Obstacle.STRESS: "it is not shown to hold under every perturbation",
+    Obstacle.STRESS: "it is not shown to hold under",
     Obstacle.NOTHING_ACCEPTED: "no rule in the plan accepted an item",
     Obstacle.TOO_FEW: "its error rate is below alpha, but the items are too few to show it",
     Obstacle.ERROR_RATE: "its error rate is not below alpha; more labels would not change that",
     Obstacle.RETRIEVAL_BUDGET: "it sends too many items past the first mode",
     Obstacle.OTHER_LEVELS: "the level for one kind of verdict (or the retrieval budget) is not shown to hold",
 }
+
+
+def _because(c: Certificate, shortfall: Shortfall) -> str:
+    reason = _OBSTACLES[shortfall.obstacle]
+    if shortfall.obstacle is not Obstacle.STRESS:
+        return reason
+    above = [name for name, there in c.under.items() if (there.upper_bound or 0.0) > c.alpha]
+    return f"{reason} {', '.join(above) or 'every perturbation'}"
 
 
 def _stopped(shortfall: Shortfall) -> str:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from riskjudge._typing import FloatArray
 from riskjudge.data.perturbed import PERTURBATION, PERTURBED, PLAIN
 from riskjudge.judges.judging import gate_modes, trace_of
 from riskjudge.judges.protocol import Judge
 from riskjudge.judges.source import refuse_other_sources, source_of
 from riskjudge.ledger.rows import Row
+from riskjudge.reliability.perturbation import Expect
 from riskjudge.reliability.stress import Probe
 from riskjudge.share import Rate
 
@@ -137,6 +139,10 @@ def stressed_trace(
 ) -> Trace:
     """One trace of all that was asked: the column `perturbation` says what was done to an item.
 
+    Beside the verdict ``v1`` of the items as they came stands ``stress_flips1``: the share of the
+    perturbations that should change nothing, and were answered, under which this verdict changed. It
+    needs no label, so it may serve as a signal (``column:stress_flips1``).
+
     Parameters
     ----------
     probes : sequence of Probe
@@ -156,16 +162,41 @@ def stressed_trace(
 
     rows, whole = list(rows), len(probes[0].judges)
     parts = [p for p in probes if p.items and len(p.judges) == whole]
-    return stack([trace_of(rows, part.judges, _marked(part), measure) for part in parts])
+    trace = stack([trace_of(rows, part.judges, _marked(part), measure) for part in parts])
+    for mode, columns in enumerate(trace.columns):
+        name = f"stress_flips{columns.verdict.removeprefix('v')}"
+        trace.extra[name] = _flip_shares(trace, mode)
+    return trace
+
+
+def _flip_shares(trace: Trace, mode: int) -> FloatArray:
+    """How often a mode's verdict on an item changed; NaN for perturbed rows and where nothing tells."""
+    import pandas as pd
+
+    facts = trace.extra
+    plain = (facts[PERTURBATION] == PLAIN).to_numpy()
+    said = np.where(trace.verdicts[:, mode] < 0, np.nan, trace.verdicts[:, mode])
+    # Of a pair the same candidate has to win, wherever it stands.
+    said = np.where(facts["swapped"].to_numpy(dtype=bool), 1.0 - said, said)
+    before = facts[PERTURBED].map(pd.Series(said[plain], index=facts[PERTURBED][plain]))
+    told = ~plain & (facts["expect"] == Expect.SAME.value) & ~np.isnan(said) & before.notna()
+    share = pd.Series(said != before)[told].groupby(facts[PERTURBED][told]).mean()
+    return np.where(plain, facts[PERTURBED].map(share), np.nan)
 
 
 def _marked(probe: Probe) -> Sequence[Any]:
-    """Every item with a group and the id of the item it came from, the plain ones, too."""
+    """Every item with a group and what was done to it, the plain ones and the unswapped, too."""
     return [
         replace(
             item,
             group=item.group or item.id,
-            extra={PERTURBATION: PLAIN, PERTURBED: item.id, **item.extra},
+            extra={
+                PERTURBATION: PLAIN,
+                PERTURBED: item.id,
+                "expect": Expect.SAME.value,
+                "swapped": False,
+                **item.extra,
+            },
         )
         for item in probe.items
     ]

@@ -39,11 +39,10 @@ def _table(found: Sequence[Reaction], arm: str, source: str, level: float) -> Ta
         "perturbation": [f"  {r.segment}" if r.segment else r.perturbation for r in found],
         "changed": [f"{r.changed.count}/{r.changed.of}" for r in found],
         "share, 95 %": [with_interval(r.changed) for r in found],
-        "p": ["" if r.adjusted is None else _p(r.adjusted) for r in found],
-        "found": ["yes" if r.found(level) else "" for r in found],
+        "p": ["" if r.adjusted is None else _p(r.adjusted) + " *" * r.found(level) for r in found],
         "lost": [f"{r.declined}+{r.failed}" if r.declined + r.failed else "" for r in found],
         "right": [_before_after(r) for r in found],
-        "confidence": [_signed(r) for r in found],
+        "conf.": [_signed(r) for r in found],
     }
     shown = {name: cells for name, cells in columns.items() if any(cells)}
     notes = [
@@ -56,8 +55,10 @@ def _table(found: Sequence[Reaction], arm: str, source: str, level: float) -> Ta
     against = "asking twice" if any(r.tested_against == REPEAT for r in found) else "the tolerance"
     notes.append(
         f"p: exact test against {against} (repeat and flip: against the tolerance), after Holm; "
-        f"found at {level:g}"
+        f"*: found at {level:g}"
     )
+    if any(r.confidence_shift for r in found):
+        notes.append("conf.: mean change of the confidence in the verdict that was given")
     if any(r.segment for r in found):
         notes.append("segments are described, not tested")
     rows = tuple(zip(*shown.values(), strict=True))
@@ -90,7 +91,7 @@ def with_interval(rate: Rate) -> str:
 def _before_after(r: Reaction) -> str:
     if r.right_before.value is None or r.right_after.value is None:
         return ""
-    return f"{100 * r.right_before.value:.0f} to {100 * r.right_after.value:.0f} %"
+    return f"{100 * r.right_before.value:.0f}→{100 * r.right_after.value:.0f} %"
 
 
 def _signed(r: Reaction) -> str:
