@@ -5,23 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy.linalg import eigh_tridiagonal
 
-from riskjudge._typing import FloatArray, IntArray
+from riskjudge._typing import BoolArray, FloatArray, IntArray
 from riskjudge.binomial import check_level
 from riskjudge.errors import InputError
 from riskjudge.io.files import replacing
 from riskjudge.io.jsonl import read_document
 
 FORMAT = "riskjudge-alarm"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 RESTART_EVERY = 25
+RATES = 64
+"""Error rates that are bet on: the integral over the prior is exact for the first 2 * RATES - 1 labels."""
+REMEMBERED = 10_000
+"""Ids kept from one call to the next, so that a file that is passed twice is noticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +42,30 @@ class RiskAlarm:
         The rate that was promised.
     level : float
         Largest probability of ever raising an alarm while the promise is kept.
-    ids : tuple of str
-        The labelled items so far, in order of arrival.
-    wrong : tuple of bool
-        Whether each accepted verdict was wrong.
+    labels, errors : int
+        Verdicts counted so far, and those of them that were wrong.
+    log_e_value, log_peak : float
+        Logarithm of the fortune now, and of the largest so far.
+    raised_at : int, optional
+        Number of the label that raised the alarm, from 1; it stays raised.
+    bets : tuple of float
+        Logarithm of the money on each error rate at the last restart.
+    errors_since : int
+        Wrong verdicts since then.
+    recent : tuple of str
+        The ids that were counted last, at most 10,000: none of them counts again.
 
     Notes
     -----
     *The bets.* On the verdicts from number s + 1 on, of which m were labelled and w were wrong, bet
     on the error rate p > alpha: the fortune is the likelihood ratio
     ``E_s(p) = (p / alpha)^w ((1 - p) / (1 - alpha))^(m - w)``. The rate p is drawn from the
-    distribution Beta(1, 1/alpha - 1) restricted to p > alpha, and the start s from 0, 25, 50, …
-    with weights 1/2, 1/6, 1/12, … (which sum to 1); money on starts still to come is kept. So
-    ``E = sum_s weight_s * integral of E_s(p)``, a ratio of incomplete beta functions. Late starts
-    find a judge that grows worse after a long good time.
+    distribution Beta(1, 1/alpha - 1) restricted to p > alpha, by the 64 nodes and weights of its Gauss
+    quadrature, and the start s from 0, 25, 50, … with weights 1/2, 1/6, 1/12, … (which sum to 1);
+    money on starts still to come is kept. So ``E = sum_s weight_s * sum_p weight_p E_s(p)``: the
+    integral over p exactly for 127 labels after a start, and closely after that. All starts bet
+    alike from the last one on, so that one sum of money for each p is all that is kept, however
+    many labels there were. Late starts find a judge that grows worse after a long good time.
 
     *Why it is valid.* Let each verdict, given everything before it, be wrong with probability at
     most alpha (the null). For each p > alpha the factor of one verdict is
@@ -88,14 +102,20 @@ class RiskAlarm:
 
     alpha: float
     level: float = 0.05
-    ids: tuple[str, ...] = ()
-    wrong: tuple[bool, ...] = ()
+    labels: int = 0
+    errors: int = 0
+    log_e_value: float = 0.0
+    log_peak: float = 0.0
+    raised_at: int | None = None
+    bets: tuple[float, ...] = ()
+    errors_since: int = 0
+    recent: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_level(self.alpha, "alpha")
         check_level(self.level, "level")
-        if len(self.ids) != len(self.wrong):
-            raise InputError(f"{len(self.ids)} ids do not go with {len(self.wrong)} verdicts")
+        if not self.bets:
+            object.__setattr__(self, "bets", tuple(_first_bets(self.alpha).tolist()))
 
     def add(self, ids: Sequence[str], wrong: Sequence[bool]) -> RiskAlarm:
         """The test after further labels, in their order of arrival.
@@ -105,20 +125,41 @@ class RiskAlarm:
         Raises
         ------
         InputError
-            If an id was counted before, or comes twice.
+            If an id is among the last 10,000 counted, or comes twice.
         """
         if len(ids) != len(wrong):
             raise InputError(f"{len(ids)} ids do not go with {len(wrong)} verdicts")
-        seen = set(self.ids)
-        for item in map(str, ids):
+        names = [str(item) for item in ids]
+        seen = set(self.recent)
+        for item in names:
             if item in seen:
                 raise InputError(f"the item {item!r} was counted before; a label counts once")
             seen.add(item)
+        if not names:
+            return self
+        new = np.asarray(wrong, dtype=bool)
+        log_e, bets, since = _bet_on(
+            new[None, :],
+            self.alpha,
+            np.array([self.bets]),
+            np.array([self.errors_since]),
+            self.labels,
+        )
+        reached = np.flatnonzero(log_e[0] >= -np.log(self.level))
+        raised_at = self.raised_at
+        if raised_at is None and len(reached):
+            raised_at = self.labels + int(reached[0]) + 1
         return RiskAlarm(
             self.alpha,
             self.level,
-            (*self.ids, *map(str, ids)),
-            (*self.wrong, *(bool(w) for w in wrong)),
+            labels=self.labels + len(names),
+            errors=self.errors + int(new.sum()),
+            log_e_value=float(log_e[0, -1]),
+            log_peak=max(self.log_peak, float(log_e.max())),
+            raised_at=raised_at,
+            bets=tuple(bets[0].tolist()),
+            errors_since=int(since[0]),
+            recent=(*self.recent, *names)[-REMEMBERED:],
         )
 
     def add_batch(self, ids: Sequence[str], wrong: Sequence[bool]) -> RiskAlarm:
@@ -139,25 +180,15 @@ class RiskAlarm:
         order = sorted(range(len(ids)), key=lambda i: _place(str(ids[i])))
         return self.add([ids[i] for i in order], [wrong[i] for i in order])
 
-    def log_e_values(self) -> FloatArray:
-        """Logarithm of the fortune after each label, shape (n,)."""
-        return _fortune_of(self.wrong, self.alpha)
-
     @property
     def e_value(self) -> float:
         """The fortune now (at most 1e300); 1 before the first label."""
-        return _number(self.log_e_values()[-1]) if self.ids else 1.0
+        return _number(self.log_e_value)
 
     @property
     def peak(self) -> float:
         """The largest fortune so far: what an alarm is raised by."""
-        return _number(max(0.0, self.log_e_values().max())) if self.ids else 1.0
-
-    @property
-    def raised_at(self) -> int | None:
-        """Number of the label that raised the alarm, from 1; None if none has."""
-        reached = np.flatnonzero(self.log_e_values() >= -np.log(self.level))
-        return int(reached[0]) + 1 if len(reached) else None
+        return _number(self.log_peak)
 
     @property
     def raised(self) -> bool:
@@ -169,16 +200,12 @@ class RiskAlarm:
         return {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            "alpha": self.alpha,
-            "level": self.level,
-            "labels": len(self.ids),
-            "errors": sum(self.wrong),
             "e_value": self.e_value,
             "peak": self.peak,
             "raises_at_e_value": 1.0 / self.level,
-            "raised_at": self.raised_at,
-            "ids": list(self.ids),
-            "wrong": [int(w) for w in self.wrong],
+            **asdict(self),
+            "bets": list(self.bets),
+            "recent": list(self.recent),
         }
 
     @classmethod
@@ -191,16 +218,15 @@ class RiskAlarm:
                 f"{source} has format version {data.get('format_version')}; this riskjudge reads "
                 f"version {FORMAT_VERSION}"
             )
-        missing = {"alpha", "level", "ids", "wrong"} - set(data)
+        names = [field.name for field in fields(cls)]
+        missing = set(names) - set(data)
         if missing:
             raise InputError(f"{source} is damaged: it has no {min(missing)!r}")
-        wrong = data["wrong"]
-        if any(w not in (0, 1) for w in wrong):
-            raise InputError(f"{source}: 'wrong' holds something else than 0 and 1")
-        ids = tuple(map(str, data["ids"]))
-        if len(set(ids)) < len(ids):
-            raise InputError(f"{source} is damaged: an id occurs twice")
-        return cls(data["alpha"], data["level"], ids, tuple(bool(w) for w in wrong))
+        bets = data["bets"]
+        if len(bets) != RATES or not all(isinstance(b, float) for b in bets):
+            raise InputError(f"{source} is damaged: 'bets' are not {RATES} numbers")
+        lists = {"bets": tuple(bets), "recent": tuple(map(str, data["recent"]))}
+        return cls(**({name: data[name] for name in names} | lists))
 
     def save(self, path: str | Path) -> None:
         """Write the state as JSON, whole or not at all."""
@@ -220,14 +246,6 @@ def _place(item: str) -> bytes:
     return hashlib.sha256(item.encode()).digest()
 
 
-@lru_cache(maxsize=4)
-def _fortune_of(wrong: tuple[bool, ...], alpha: float) -> FloatArray:
-    """One state is asked for its fortune, peak and alarm: computed once."""
-    found = log_fortune(np.asarray(wrong, dtype=np.int64)[None, :], alpha).ravel()
-    found.flags.writeable = False
-    return found
-
-
 def log_fortune(wrong: IntArray, alpha: float) -> FloatArray:
     """Logarithm of the fortune along sequences of verdicts, shape (R, n) in and out.
 
@@ -238,34 +256,61 @@ def log_fortune(wrong: IntArray, alpha: float) -> FloatArray:
     >>> np.exp(log_fortune(np.array([[1, 0, 1]]), 0.5)).round(3)
     array([[1.25 , 0.833, 0.958]])
     """
-    n_sequences, n = wrong.shape
-    errors = np.concatenate(
-        (np.zeros((n_sequences, 1), np.int64), np.cumsum(wrong, axis=1)), axis=1
-    )
-    # Money on starts still to come: weights 1/((j+1)(j+2)) from the next j on sum to 1/(j+1).
-    started = np.arange(n) // RESTART_EVERY + 1
-    total = np.tile(-np.log(started + 1.0), (n_sequences, 1))
-    for j, start in enumerate(range(0, n, RESTART_EVERY)):
-        w = errors[:, start + 1 :] - errors[:, start, None]
-        m = np.arange(1, n - start + 1)
-        part = _log_bet(w, m, alpha) - np.log((j + 1.0) * (j + 2.0))
-        total[:, start:] = np.logaddexp(total[:, start:], part)
-    return total
+    n_sequences = len(wrong)
+    bets = np.tile(_first_bets(alpha), (n_sequences, 1))
+    return _bet_on(wrong, alpha, bets, np.zeros(n_sequences, dtype=np.int64), 0)[0]
 
 
-def _log_bet(w: IntArray, m: IntArray, alpha: float) -> FloatArray:
-    """Logarithm of the integral of E(p) over the prior."""
-    # Many sequences share few pairs of counts, and the incomplete beta function is slow.
-    shape = w.shape
-    pairs, index = np.unique((w << 32) + m, return_inverse=True)
-    w, m = pairs >> 32, pairs & ((1 << 32) - 1)
-    a, b = 1.0, 1.0 / alpha - 1.0
-    with np.errstate(divide="ignore"):  # a fortune below 1e-300 is none
-        log_tail = np.log(special.betaincc(a + w, b + m - w, alpha))
-    log_posterior = special.betaln(a + w, b + m - w) + log_tail
-    log_prior = special.betaln(a, b) + np.log(special.betaincc(a, b, alpha))
-    bet = log_posterior - log_prior - w * np.log(alpha) - (m - w) * np.log1p(-alpha)
-    return np.asarray(bet[index].reshape(shape))
+def _bet_on(
+    wrong: BoolArray | IntArray, alpha: float, bets: FloatArray, since: IntArray, labels: int
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """The log fortune after each further label, and the bets and errors since the last restart.
+
+    `bets` (R, RATES) and `since` (R,) are those after `labels` labels; they come back as the same
+    numbers wherever a sequence is cut into calls.
+    """
+    p, log_prior = _rates(alpha)
+    rise, fall = np.log(p / alpha), np.log1p(-p) - np.log1p(-alpha)
+    log_e = np.empty(wrong.shape)
+    n, at = wrong.shape[1], 0
+    while at < n:
+        j, m = divmod(labels + at, RESTART_EVERY)
+        stop = min(at + RESTART_EVERY - m, n)
+        w = since[:, None] + np.cumsum(wrong[:, at:stop], axis=1)
+        right = np.arange(m + 1, m + 1 + stop - at) - w
+        money = bets[:, None, :] + w[..., None] * rise + right[..., None] * fall
+        most = money.max(axis=2)
+        placed = most + np.log(np.exp(money - most[..., None]).sum(axis=2))
+        # Money on starts still to come: weights 1/((j+1)(j+2)) from the next j on sum to 1/(j+2).
+        log_e[:, at:stop] = np.logaddexp(placed, -np.log(j + 2.0))
+        since = w[:, -1]
+        if m + stop - at == RESTART_EVERY:
+            weight = log_prior - np.log((j + 2.0) * (j + 3.0))
+            bets, since = np.logaddexp(money[:, -1], weight), np.zeros_like(since)
+        at = stop
+    return log_e, bets, since
+
+
+def _first_bets(alpha: float) -> FloatArray:
+    return np.asarray(_rates(alpha)[1] - np.log(2.0))
+
+
+@lru_cache(maxsize=8)
+def _rates(alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Error rates above alpha and the logarithms of their weights: Gauss quadrature of the prior.
+
+    ``(1 - p) / (1 - alpha)`` has the density ``b u^(b - 1)`` on (0, 1), b = 1/alpha - 1: nodes and
+    weights are the eigenvalues of the Jacobi matrix and the squared heads of its eigenvectors
+    (Golub and Welsch 1969). The weights sum to 1 as they are, where scipy's overflow at small alpha.
+    """
+    c = 1.0 / alpha - 2.0
+    n = np.arange(1.0, RATES)
+    k = 2.0 * n + c
+    diagonal = np.concatenate(([c / (c + 2.0)], c * c / (k * (k + 2.0))))
+    beside = 2.0 * n * (n + c) / (k * np.sqrt((k - 1.0) * (k + 1.0)))
+    nodes, vectors = eigh_tridiagonal(diagonal, beside)
+    p = 1.0 - (1.0 - alpha) * np.clip((1.0 + nodes) / 2.0, 1e-12, 1.0)
+    return p, np.log(np.maximum(vectors[0] ** 2, 1e-300))
 
 
 def _number(log_value: float) -> float:

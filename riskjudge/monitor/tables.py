@@ -42,7 +42,7 @@ def check_table(check: DriftCheck, source: str = "") -> Table:
 
 def alarm_table(alarm: RiskAlarm, source: str = "") -> Table:
     """Labels, errors and the fortune of the bet against the promise."""
-    n, wrong = len(alarm.ids), sum(alarm.wrong)
+    n, wrong = alarm.labels, alarm.errors
     rows = (
         ("alarm", f"raised by label {alarm.raised_at}" if alarm.raised else "none"),
         ("promised rate", f"{100 * alarm.alpha:g} %"),
