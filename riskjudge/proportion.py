@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special, stats
+from scipy import special
 
 from riskjudge._typing import FloatArray, IntArray
 
@@ -60,14 +60,14 @@ def normal_quantile(confidence: float) -> float:
     >>> round(normal_quantile(0.95), 3)
     1.96
     """
-    return float(stats.norm.isf((1.0 - confidence) / 2.0))
+    return float(-special.ndtri((1.0 - confidence) / 2.0))
 
 
 def few_clusters(clusters: int, confidence: float) -> float:
     """``(z / t)**2``: what the number of rows is worth where few clusters tell the variance."""
     if clusters < 2:
         return 0.0
-    t = float(stats.t.isf((1.0 - confidence) / 2.0, clusters - 1))
+    t = float(-special.stdtrit(clusters - 1, (1.0 - confidence) / 2.0))
     return (normal_quantile(confidence) / t) ** 2
 
 

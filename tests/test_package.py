@@ -116,9 +116,10 @@ def test_nothing_heavy_is_loaded(module):
     assert done.stdout.strip() == "[]"
 
 
-def test_a_gate_starts_without_what_it_does_not_need():
+@pytest.mark.parametrize("module", ["riskjudge.gate", "riskjudge.signals"])  # `sql` reads both
+def test_a_gate_starts_without_what_it_does_not_need(module):
     heavy = ["sklearn", "scipy.stats", "pandas"]
-    code = f"import sys, riskjudge.gate; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, {module}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
