@@ -23,7 +23,7 @@ from riskjudge.io.files import replacing
 from riskjudge.rates import ESTIMATORS, RateSample
 
 HERE = Path(__file__).resolve().parent
-REAL = Path(os.environ.get("RISKJUDGE_REAL", HERE.parents[2] / "shared" / "real"))
+REAL = Path(os.environ.get("RISKJUDGE_REAL", "."))
 SHOWN = ("raw", "stratified", "classical", "ppi_plus_plus", "rogan_gladen")
 
 

@@ -84,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=HERE)
     asked = parser.parse_args()
-    folder = Path(os.environ.get("RISKJUDGE_REAL", HERE.parents[2] / "shared" / "real"))
+    folder = Path(os.environ.get("RISKJUDGE_REAL", "."))
     calls = load_comparisons(folder / "llmbar_judge_trials_long.csv.gz", llmbar=folder / "llmbar")
     table = pd.DataFrame([row(bias) for bias in measure_bias(calls)])
     for part in ("results", "figures"):

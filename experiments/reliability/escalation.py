@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="two folds, one level, no figure")
     parser.add_argument("--output", type=Path, default=HERE)
     asked = parser.parse_args()
-    folder = Path(os.environ.get("RISKJUDGE_REAL", HERE.parents[2] / "shared" / "real"))
+    folder = Path(os.environ.get("RISKJUDGE_REAL", "."))
     lines: list[dict[str, object]] = []
     for name, source, trace, costs, gate, thresholds in cases(folder):
         if asked.quick:
