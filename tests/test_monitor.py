@@ -340,8 +340,23 @@ class TestAlarm:
         state = RiskAlarm(0.1).add(["a"], [True]).to_dict()
         with pytest.raises(InputError, match="no 'bets'"):
             RiskAlarm.from_dict({k: v for k, v in state.items() if k != "bets"})
-        with pytest.raises(InputError, match="'bets' are not 64 numbers"):
-            RiskAlarm.from_dict(state | {"bets": [0.0]})
+        for changed, message in [
+            ({"bets": [0.0]}, "'bets' are not 64 numbers"),
+            ({"bets": ["0"] * 64}, "'bets' are not 64 numbers"),
+            ({"labels": -1}, "'labels' is no count"),
+            ({"labels": True}, "'labels' is no count"),
+            ({"errors": 2}, "more errors than labels"),
+            ({"errors_since": 3}, "more errors than labels"),
+            ({"recent": "a"}, "'recent' are no ids"),
+            ({"log_peak": float("nan")}, "'log_peak' is no number"),
+            ({"log_peak": -5.0}, "above its peak"),
+            ({"log_peak": 9.0}, "'raised_at' contradicts"),
+            ({"raised_at": 1}, "'raised_at' contradicts"),
+            ({"alpha": None}, "'alpha' is no number"),
+            ({"format_version": 1}, "start a new state"),
+        ]:
+            with pytest.raises(InputError, match=message):
+                RiskAlarm.from_dict(state | changed)
 
     @pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5])
     def test_the_bets_are_the_integral_over_the_prior_with_every_restart(self, alpha):

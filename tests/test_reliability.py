@@ -229,6 +229,13 @@ def test_items_that_a_perturbation_does_not_change_are_left_out():
     assert perturbed(PERTURBATIONS["flip.other_answer"], items[:1]) == []
 
 
+@pytest.mark.parametrize("name", ["perturbed", "expect", "swapped"])
+def test_a_column_that_says_what_was_done_to_an_item_is_the_tests_own(name):
+    item = Item("q1", "?", ("x",), True, extra={name: "no"})
+    with pytest.raises(InputError, match=f"item 'q1' has a column '{name}'.*rename it"):
+        plan_stress([grader("g", GRADERS["clean"][0])], [item], perturbations_named(["repeat"]))
+
+
 def test_bad_plans_are_refused_by_name(tmp_path):
     items = grade(4)
     judge = grader("clean", GRADERS["clean"][0])

@@ -225,6 +225,19 @@ def test_what_cannot_be_matched_is_refused():
         split_by_perturbation(Trace.from_frame(frame[frame.perturbation != "plain"]))
 
 
+def test_perturbed_rows_teach_no_fusion():
+    """Or one item would be learned from, and tested on, several times."""
+    from riskjudge.signals import FusedGate, fit_fusion, parse_signals
+
+    trace = Trace.from_frame(stressed_frame())
+    for attempt in (
+        lambda: fit_fusion(trace, parse_signals(["modes"], trace)),
+        lambda: FusedGate(0.15).fit(trace),
+    ):
+        with pytest.raises(InputError, match="--where perturbation=plain"):
+            attempt()
+
+
 def test_a_failure_names_what_stood_in_the_way():
     plain, stressed = split_by_perturbation(Trace.from_frame(stressed_frame(swapped=0.3)))
     gate = Router(0.15).fit(plain, stressed=stressed)

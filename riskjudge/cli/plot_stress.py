@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from riskjudge._checks import check_level
 from riskjudge.cli import options
 from riskjudge.cli.plot import PLOTS, Output, Source, Title, draw, figure_files
+from riskjudge.cli.stress import ChangedTolerance, FindingLevel
+from riskjudge.errors import InputError
+
+if TYPE_CHECKING:
+    from riskjudge.reliability import Reaction
 
 
 def register(app: typer.Typer) -> None:
@@ -22,12 +27,8 @@ def stress(
         list[Path], typer.Argument(metavar="LEDGER...", help="Ledgers that stress wrote.")
     ],
     output: Output = None,
-    tolerance: Annotated[
-        float, typer.Option(help="Share of changed verdicts tolerated without a repetition.")
-    ] = 0.05,
-    level: Annotated[
-        float, typer.Option(help="Chance of any finding at a judge that nothing changes.")
-    ] = 0.05,
+    tolerance: ChangedTolerance = 0.05,
+    level: FindingLevel = 0.05,
     title: Title = None,
     source: Source = None,
     as_json: options.AsJson = False,
@@ -39,7 +40,13 @@ def stress(
 
     files = figure_files(output, "stress")
     check_level(level, "level")
-    found = [r for path in ledgers for r in reactions(read_ledger(path).rows, tolerance=tolerance)]
+    found: list[Reaction] = []
+    for path in ledgers:
+        rows = read_ledger(path).rows
+        try:
+            found += reactions(rows, tolerance=tolerance)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
     where_from = source if source is not None else ", ".join(path.name for path in ledgers)
     display = StressDisplay.from_reactions(found, level=level, source=where_from)
     draw(

@@ -35,6 +35,14 @@ if TYPE_CHECKING:
     from riskjudge.reliability import Probe, Reaction, RiskUnder
 
 
+ChangedTolerance = Annotated[
+    float, typer.Option(help="Share of changed verdicts tolerated without a repetition.")
+]
+FindingLevel = Annotated[
+    float, typer.Option(help="Chance of any finding at a judge that nothing changes.")
+]
+
+
 def register(app: typer.Typer) -> None:
     """Add the command to the application."""
     app.command("stress")(stress)
@@ -85,12 +93,8 @@ def stress(
             "all; exit code 1 where it is missed. Repeatable.",
         ),
     ] = None,
-    tolerance: Annotated[
-        float, typer.Option(help="Share of changed verdicts tolerated without a repetition.")
-    ] = 0.05,
-    level: Annotated[
-        float, typer.Option(help="Chance of any finding at a judge that nothing changes.")
-    ] = 0.05,
+    tolerance: ChangedTolerance = 0.05,
+    level: FindingLevel = 0.05,
     by: options.By = None,
     labels: Labels = None,
     form: ItemsFormat = None,

@@ -8,8 +8,12 @@ from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
 
 PERTURBATION, PERTURBED = "perturbation", "perturbed"
+EXPECT, SWAPPED = "expect", "swapped"
+FACTS = (PERTURBATION, PERTURBED, EXPECT, SWAPPED)
+"""Columns that say what was done to an item: its name, the item it was done to, what a sound judge does,
+and whether (``yes``) the responses stand in the other order."""
 PLAIN = "plain"
-"""Columns of a trace of perturbed items, and what the first says of the items as they came."""
+"""What the first of them says of the items as they came."""
 
 
 def split_by_perturbation(trace: Trace) -> tuple[Trace, dict[str, Trace]]:
@@ -92,5 +96,6 @@ def refuse_perturbed(trace: Trace) -> None:
     if found and len(set(trace.extra[PERTURBED].astype(str))) < len(trace):
         raise InputError(
             f"the trace holds items under perturbations ({', '.join(found)}) beside the items as they came: "
-            f"certify for all of them (--robust all), or take some rows (--where {PERTURBATION}={PLAIN})"
+            f"calibrate for all of them (--robust all), or take the rows of one (--where "
+            f"{PERTURBATION}={PLAIN})"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -80,8 +80,8 @@ class RiskAlarm:
     calibration: a false alarm in all has probability at most ``level + delta``.
 
     *How soon.* Median labels to the alarm at level .05 if the true rate is 1.5, 2 or 3 times alpha
-    from the start: 517, 161, 56 at alpha = .05; 238, 72, 27 at .10; 115, 35, 13 at .20. If it is
-    half of alpha for 500 labels and twice alpha from then on: 378, 177, 86 labels after the change
+    from the start: 550, 162, 55 at alpha = .05; 260, 79, 26 at .10; 110, 35, 13 at .20. If it is
+    half of alpha for 500 labels and twice alpha from then on: 367, 185, 88 labels after the change
     at alpha = .05, .10, .20 (400 simulated sequences each).
 
     References
@@ -216,17 +216,25 @@ class RiskAlarm:
         if data.get("format_version") != FORMAT_VERSION:
             raise InputError(
                 f"{source} has format version {data.get('format_version')}; this riskjudge reads "
-                f"version {FORMAT_VERSION}"
+                f"version {FORMAT_VERSION}: start a new state and count all labels again"
             )
         names = [field.name for field in fields(cls)]
         missing = set(names) - set(data)
         if missing:
             raise InputError(f"{source} is damaged: it has no {min(missing)!r}")
-        bets = data["bets"]
-        if len(bets) != RATES or not all(isinstance(b, float) for b in bets):
-            raise InputError(f"{source} is damaged: 'bets' are not {RATES} numbers")
-        lists = {"bets": tuple(bets), "recent": tuple(map(str, data["recent"]))}
-        return cls(**({name: data[name] for name in names} | lists))
+        for name, (fits, what) in _FIELDS.items():
+            if not fits(data[name]):
+                raise InputError(f"{source} is damaged: {name!r} {what}")
+        lists = {"bets": tuple(map(float, data["bets"])), "recent": tuple(data["recent"])}
+        alarm = cls(**({name: data[name] for name in names} | lists))
+        if alarm.errors > alarm.labels or alarm.errors_since > alarm.labels % RESTART_EVERY:
+            raise InputError(f"{source} is damaged: it counts more errors than labels")
+        if alarm.log_e_value > alarm.log_peak:
+            raise InputError(f"{source} is damaged: the fortune is above its peak")
+        raised = alarm.log_peak >= -np.log(alarm.level)
+        if raised != alarm.raised or (alarm.raised_at or 0) > alarm.labels:
+            raise InputError(f"{source} is damaged: 'raised_at' contradicts the peak or the labels")
+        return alarm
 
     def save(self, path: str | Path) -> None:
         """Write the state as JSON, whole or not at all."""
@@ -239,6 +247,39 @@ class RiskAlarm:
     def load(cls, path: str | Path) -> RiskAlarm:
         """Resume from a state that :meth:`save` wrote."""
         return cls.from_dict(read_document(path), str(path))
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+    )
+
+
+def _is_list(value: Any, fits: Callable[[Any], bool]) -> bool:
+    return isinstance(value, list) and all(map(fits, value))
+
+
+_COUNT, _NUMBER = (_is_count, "is no count"), (_is_number, "is no number")
+_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "alpha": _NUMBER,
+    "level": _NUMBER,
+    "labels": _COUNT,
+    "errors": _COUNT,
+    "errors_since": _COUNT,
+    "log_e_value": _NUMBER,
+    "log_peak": _NUMBER,
+    "raised_at": (lambda x: x is None or (_is_count(x) and x > 0), "is neither null nor a label"),
+    "bets": (
+        lambda x: _is_list(x, _is_number) and len(x) == RATES,
+        f"are not {RATES} numbers",
+    ),
+    "recent": (lambda x: _is_list(x, lambda name: isinstance(name, str)), "are no ids"),
+}
+"""What each field of a state has to be, and what is said where it is not."""
 
 
 def _place(item: str) -> bytes:

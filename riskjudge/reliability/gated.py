@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from riskjudge._typing import FloatArray
-from riskjudge.data.perturbed import PERTURBATION, PERTURBED, PLAIN
+from riskjudge.data.perturbed import EXPECT, PERTURBATION, PERTURBED, PLAIN, SWAPPED
 from riskjudge.judges.judging import gate_modes, trace_of
 from riskjudge.judges.protocol import Judge
 from riskjudge.judges.source import refuse_other_sources, source_of
@@ -141,7 +141,7 @@ def stressed_trace(
 
     Beside the verdict ``v1`` of the items as they came stands ``stress_flips1``: the share of the
     perturbations that should change nothing, and were answered, under which this verdict changed. It
-    needs no label, so it may serve as a signal (``column:stress_flips1``).
+    needs no label, so it may serve as a signal of the plain rows (``number:stress_flips1``).
 
     Parameters
     ----------
@@ -177,9 +177,9 @@ def _flip_shares(trace: Trace, mode: int) -> FloatArray:
     plain = (facts[PERTURBATION] == PLAIN).to_numpy()
     said = np.where(trace.verdicts[:, mode] < 0, np.nan, trace.verdicts[:, mode])
     # Of a pair the same candidate has to win, wherever it stands.
-    said = np.where(facts["swapped"].to_numpy(dtype=bool), 1.0 - said, said)
+    said = np.where(facts[SWAPPED] == "yes", 1.0 - said, said)
     before = facts[PERTURBED].map(pd.Series(said[plain], index=facts[PERTURBED][plain]))
-    told = ~plain & (facts["expect"] == Expect.SAME.value) & ~np.isnan(said) & before.notna()
+    told = ~plain & (facts[EXPECT] == Expect.SAME.value) & ~np.isnan(said) & before.notna()
     share = pd.Series(said != before)[told].groupby(facts[PERTURBED][told]).mean()
     return np.where(plain, facts[PERTURBED].map(share), np.nan)
 
@@ -193,8 +193,8 @@ def _marked(probe: Probe) -> Sequence[Any]:
             extra={
                 PERTURBATION: PLAIN,
                 PERTURBED: item.id,
-                "expect": Expect.SAME.value,
-                "swapped": False,
+                EXPECT: Expect.SAME.value,
+                SWAPPED: "no",
                 **item.extra,
             },
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from riskjudge._typing import FloatArray
+from riskjudge._typing import BoolArray, FloatArray
 from riskjudge.errors import InputError
 from riskjudge.plots.display import Display
 from riskjudge.plots.style import INK, QUIET
@@ -36,7 +36,7 @@ class StressDisplay(Display):
         there are none.
     intervals : FloatArray, shape (R, C, 2)
         Their exact 95 % intervals.
-    found : array of bool, shape (R, C)
+    found : BoolArray, shape (R, C)
         Changed more than noise explains, Holm over the perturbations of a judge.
     heading, details : str
 
@@ -57,7 +57,7 @@ class StressDisplay(Display):
     judges: tuple[str, ...]
     shares: FloatArray
     intervals: FloatArray
-    found: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    found: BoolArray
     heading: str
     details: str
 
@@ -106,14 +106,13 @@ class StressDisplay(Display):
             + (", exact 95 % intervals" if len(judges) <= _INTERVALS else ""),
             f"framed: more than noise explains (level {level:g} for each judge, after Holm)",
         ]
-        heading = "Verdicts under perturbations"
         return cls(
             perturbations,
             judges,
             shares,
             intervals,
             found,
-            heading,
+            "Verdicts under perturbations",
             "\n".join(filter(None, details)),
         )
 
@@ -139,12 +138,13 @@ class StressDisplay(Display):
             if self.found[row, column]:
                 corner = (column - 0.47, row - 0.42)
                 ax.add_patch(Rectangle(corner, 0.94, 0.84, fill=False, edgecolor=INK, lw=1.0))
-        ax.set_xticks(range(len(self.judges)), self.judges)
+        slanted: dict[str, Any] = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(
+            range(len(self.judges)),
+            self.judges,
+            **(slanted if len(self.judges) > _INTERVALS else {}),
+        )
         ax.tick_params(axis="x", bottom=False)
-        if len(self.judges) > _INTERVALS:
-            ax.set_xticks(
-                ax.get_xticks(), self.judges, rotation=30, ha="right", rotation_mode="anchor"
-            )
         ax.set_yticks(range(len(self.perturbations)), self.perturbations)
         ax.tick_params(axis="y", left=False)
         for side in ("left", "bottom"):

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from riskjudge.data.perturbed import PERTURBATION, PERTURBED
+from riskjudge.data.perturbed import EXPECT, PERTURBATION, PERTURBED, SWAPPED
 from riskjudge.data.verdict import Winner
 from riskjudge.errors import InputError
 from riskjudge.items.item import Item
@@ -193,9 +193,9 @@ def perturbed(perturbation: Perturbation, items: Sequence[Item], seed: int = 0) 
         if name in known:
             raise InputError(f"there is an item {name!r}, which a perturbed item would be called")
         facts = {PERTURBATION: perturbation.name, PERTURBED: item.id}
-        facts["expect"] = str(perturbation.expect)
+        facts[EXPECT] = str(perturbation.expect)
         if changed.responses == item.responses[::-1] != item.responses:
-            facts["swapped"] = "yes"
+            facts[SWAPPED] = "yes"
         found.append(
             replace(
                 changed,

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from riskjudge.data.perturbed import PERTURBATION, PERTURBED, PLAIN
+from riskjudge.data.perturbed import EXPECT, PERTURBATION, PERTURBED, PLAIN, SWAPPED
 from riskjudge.data.verdict import (
     BooleanVerdict,
     Failure,
@@ -282,7 +282,7 @@ def _facts(row: Row) -> Mapping[str, Any]:
 
 def _expected(rows: Mapping[str, Row]) -> Expect:
     for row in rows.values():
-        return Expect(str(_facts(row).get("expect", "same")))
+        return Expect(str(_facts(row).get(EXPECT, "same")))
     return Expect.SAME
 
 
@@ -290,7 +290,7 @@ def _value(row: Row) -> bool | float | Winner | None:
     """The verdict, of a pair by identity; None where there is none."""
     match row.outcome:
         case WinnerVerdict(winner):
-            return winner.other if _facts(row).get("swapped") else winner
+            return winner.other if _facts(row).get(SWAPPED) else winner
         case BooleanVerdict(value) | ScoreVerdict(value):
             return value
     return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from riskjudge.data.perturbed import PERTURBATION, PLAIN
+from riskjudge.data.perturbed import FACTS, PERTURBATION, PLAIN
 from riskjudge.errors import InputError
 from riskjudge.items.item import Item
 from riskjudge.judges.protocol import Judge
@@ -64,7 +64,8 @@ def plan_stress(
     Raises
     ------
     InputError
-        If there is nobody to ask, nothing to ask about, or the items were perturbed before.
+        If there is nobody to ask, nothing to ask about, the items were perturbed before, or they have
+        a column of a name that says what was done to an item.
 
     Examples
     --------
@@ -85,6 +86,11 @@ def plan_stress(
             raise InputError(
                 f"item {item.id!r} was perturbed before ({item.extra[PERTURBATION]}); start from the "
                 "items as they came"
+            )
+        if taken := sorted(set(FACTS) & set(item.extra)):
+            raise InputError(
+                f"item {item.id!r} has a column {taken[0]!r}, in which a stress test says what was done to "
+                "an item; rename it"
             )
     probes = [Probe(PLAIN, tuple(bodies), tuple(judges))]
     for perturbation in perturbations:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import special
 
 from riskjudge._typing import BoolArray, FloatArray, IntArray, ObjectArray
+from riskjudge.data.perturbed import refuse_perturbed
 from riskjudge.data.source import ScoreSource
 from riskjudge.data.trace import Trace
 from riskjudge.errors import InputError
@@ -325,6 +326,7 @@ def fit_fusion(
     chosen = checked_signals(signals)
     names = calibrator_names(calibrators)
     trace.refuse_numbers("a fusion")
+    refuse_perturbed(trace)
     refuse_fused_names(trace.modes)
     rows = trace.rows(trace.labelled)
     if len(rows) < 4:
