@@ -48,12 +48,19 @@ def votes(trials: pd.DataFrame, column: str) -> Trace:
     return Trace.from_frame(frame)
 
 
+def taken(router: Router, trace: Trace) -> tuple[int, int]:
+    """Accepted verdicts, and the wrong ones among them."""
+    outcomes = router.decide(trace)
+    accepted = outcomes.accepted
+    return int(accepted.sum()), int((outcomes.verdict != trace.labels)[accepted].sum())
+
+
 def one_judge(name: str, trials: pd.DataFrame, splits: int) -> Iterator[dict[str, object]]:
     """A line for each level and gate."""
     orders = {order: votes(trials, column) for order, column in ORDERS.items()}
     n = len(orders["given"])
     for alpha in ALPHAS:
-        counts = {gate: np.zeros(7, dtype=int) for gate in ("plain", "robust")}
+        counts = {gate: np.zeros(6, dtype=int) for gate in ("plain", "robust")}
         for split in range(splits):
             shuffled = np.random.default_rng(split).permutation(n)
             half = n // 2
@@ -63,17 +70,11 @@ def one_judge(name: str, trials: pd.DataFrame, splits: int) -> Iterator[dict[str
                 router = Router(alpha, seed=split).fit(fit["given"], stressed=stressed)
                 if not router.certificate_.certified:
                     continue
-                found = [1, n - half]
-                above = 0
-                for order in ORDERS:
-                    outcomes = router.decide(test[order])
-                    taken = outcomes.accepted
-                    wrong = int((outcomes.verdict[taken] != test[order].labels[taken]).sum())
-                    found += [int(taken.sum()), wrong]
-                    above = int(wrong > alpha * taken.sum())  # of the last, swapped order
-                counts[gate] += [*found, above]
-        for gate, (certified, _, *rest) in counts.items():
-            accepted, wrong, accepted_swapped, wrong_swapped, above = rest
+                given, swapped = (taken(router, test[order]) for order in ORDERS)
+                above = swapped[1] > alpha * swapped[0]
+                counts[gate] += [1, *given, *swapped, above]
+        for gate, row in counts.items():
+            certified, accepted, wrong, accepted_swapped, wrong_swapped, above = row
             yield {
                 "judge": name,
                 "alpha": alpha,
@@ -81,8 +82,8 @@ def one_judge(name: str, trials: pd.DataFrame, splits: int) -> Iterator[dict[str
                 "items": n,
                 "splits": splits,
                 "certified": certified,
-                "coverage": accepted
-                / (splits * (n - n // 2)),  # a split without a gate counts as 0
+                # A split without a gate accepts nothing.
+                "coverage": accepted / (splits * (n - n // 2)),
                 "risk_given": wrong / accepted if accepted else np.nan,
                 "risk_swapped": wrong_swapped / accepted_swapped if accepted_swapped else np.nan,
                 "above_alpha_swapped": above / certified if certified else np.nan,
